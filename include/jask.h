@@ -1,0 +1,479 @@
+/** jask: products of arrays that fit neither in GPU memory nor in RAM.
+ *
+ *  Arrays are files. A planner decides, before anything is read, which tiles visit the device in
+ *  which order, so that a memory budget holds and few bytes move; a pipeline carries the plan out.
+ *  Without a GPU the same plan runs on the CPU. This header is the whole API and its manual.
+ *
+ *      jask_error err;
+ *      jask_array *a = NULL, *b = NULL;
+ *      jask_dot_args args;
+ *      jask_dot_args_init(&args, sizeof args);
+ *      args.output = "C.npy";
+ *      if (jask_set_memory_budget("256MiB", NULL, 0, &err) ||
+ *          jask_array_open("A.npy", &a, &err) || jask_array_open("B.npy", &b, &err) ||
+ *          jask_dot(NULL, a, b, &args, NULL, NULL, &err))
+ *          fprintf(stderr, "%s\n", err.msg);
+ *      jask_array_close(a);
+ *      jask_array_close(b);
+ *
+ *  Rules that hold everywhere:
+ *  - A function that can fail returns a jask_status, 0 being success, and takes `jask_error *err`
+ *    last, which may be NULL. Its outputs are written only on success.
+ *  - The library never prints, never exits, installs no signal handler and changes neither the
+ *    locale nor the thread count of the BLAS that it shares with the calling program.
+ *  - Matrices are row-major: A is m x k, B is k x n, the product m x n.
+ *  - Strings given to the library are copied; strings it returns live as long as their owner.
+ *  - Structs that begin with `struct_size` can grow: fill them with their _init function, which
+ *    takes the size the caller was compiled with.
+ *  - A jask_context may be used from several threads at once. A jask_array that is open for
+ *    reading may be too; one being written belongs to one thread at a time.
+ */
+#ifndef JASK_H
+#define JASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define JASK_VERSION_MAJOR 0
+#define JASK_VERSION_MINOR 1
+#define JASK_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define JASK_API __attribute__((visibility("default")))
+#else
+#define JASK_API
+#endif
+
+/** The version of the library that is running, "major.minor.patch". */
+JASK_API const char *jask_version(void);
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+typedef enum jask_status {
+    JASK_OK = 0,
+    JASK_ERR_ARG,         /**< an argument is wrong: shapes, ranges, names */
+    JASK_ERR_CONFIG,      /**< a setting is missing or wrong: no budget, scratch directory in RAM */
+    JASK_ERR_BUDGET,      /**< no plan fits the memory budget; the message names the least that does */
+    JASK_ERR_NOMEM,       /**< the system refused memory or another resource */
+    JASK_ERR_IO,          /**< a file operation failed; sys_errno says why */
+    JASK_ERR_FORMAT,      /**< a file is not what its name or header claims */
+    JASK_ERR_UNSUPPORTED, /**< well-formed, but not something jask does */
+    JASK_ERR_DEVICE,      /**< the named device cannot be had, or failed */
+    JASK_ERR_CANCELED,    /**< the progress callback asked to stop */
+    JASK_ERR_INTERNAL     /**< a fault of jask's own: please report it */
+} jask_status;
+
+/** What went wrong: `code` repeats the return value; `sys_errno` is an errno value or 0; `msg` is one
+ *  line saying what was tried, on what, with which numbers, and what to do about it. */
+typedef struct jask_error {
+    jask_status code;
+    int sys_errno;
+    char msg[1024];
+} jask_error;
+
+/** A short name, "budget" for JASK_ERR_BUDGET. Never NULL. */
+JASK_API const char *jask_status_name(jask_status status);
+
+/* ---- element types ---------------------------------------------------------------------------- */
+
+/** Known element types. Products compute in JASK_F32 and JASK_F64; the others can be described
+ *  (jask-info names them) and are refused by operations in words. */
+typedef enum jask_dtype {
+    JASK_DTYPE_NONE = 0,
+    JASK_F16,
+    JASK_BF16,
+    JASK_F32,
+    JASK_F64,
+    JASK_C64,
+    JASK_C128,
+    JASK_I8,
+    JASK_I16,
+    JASK_I32,
+    JASK_I64,
+    JASK_U8,
+    JASK_U16,
+    JASK_U32,
+    JASK_U64
+} jask_dtype;
+
+/** Bytes of one element; 0 for a value that is no type. */
+JASK_API size_t jask_dtype_size(jask_dtype dtype);
+
+/** "f32", "c128", ...; "none" for a value that is no type. */
+JASK_API const char *jask_dtype_name(jask_dtype dtype);
+
+/** Read a type's name: jask's ("f32", "bf16"), NumPy's ("float32", "f4", "<f4", "=f8"), any case.
+ *  A big-endian mark is refused here, because a type has no byte order; raw specifications take it.
+ *  @return JASK_OK; JASK_ERR_ARG quoting the text. */
+JASK_API jask_status jask_dtype_parse(const char *text, jask_dtype *out, jask_error *err);
+
+/* ---- sizes and pages: the reference's rules ---------------------------------------------------- */
+
+/** Read a memory size: a number with an optional unit, any case, blanks allowed around and between.
+ *  KB, KiB, Ki, K and so on up to T are powers of 1024; B and no unit are bytes. Decimal fractions and
+ *  exponents are read and the result rounded down. Independent of the locale.
+ *  @return JASK_OK; JASK_ERR_ARG quoting the text when it is not a positive size below 2^63: nothing
+ *          unreadable ever becomes 0, a default or unlimited. */
+JASK_API jask_status jask_parse_size(const char *text, uint64_t *out_bytes, jask_error *err);
+
+/** Write `bytes` as a short text that jask_parse_size reads back to exactly the same number:
+ *  "256MiB", "1.5GiB", "1000". `text` holds at least 32 characters. Returns `text`. */
+JASK_API char *jask_format_size(uint64_t bytes, char *text, size_t text_size);
+
+/** `bytes` rounded down to a whole number of 4096-byte pages. */
+JASK_API uint64_t jask_align_to_os_page(uint64_t bytes);
+
+typedef enum jask_phase { JASK_FORWARD = 0, JASK_BACKWARD } jask_phase;
+
+/** Blocks resident at once in the reference's schedule: forward n+2, backward 2n+2, doubled when
+ *  pipelined; n is the number of inputs. Negative n counts as 0. */
+JASK_API int64_t jask_peak_blocks(int num_inputs, jask_phase phase, int pipelined);
+
+/** The reference's page shape: the sides of a block, at most `shape[d]` each, such that peak_blocks
+ *  blocks of `dtype` fit in `budget_bytes`, an ndim-th root split of one block's elements. Below
+ *  peak_blocks x 4096 bytes it answers for 4096-byte blocks (planning refuses such a budget).
+ *  `shape` and `out_shape` hold ndim values, 1 <= ndim <= 32.
+ *  @return JASK_OK; JASK_ERR_ARG for a bad ndim, a negative extent or an unknown dtype. */
+JASK_API jask_status jask_page_shape(uint64_t budget_bytes, jask_dtype dtype, int ndim,
+                                     const int64_t *shape, int num_inputs, jask_phase phase,
+                                     int pipelined, int64_t *out_shape, jask_error *err);
+
+/* ---- context and options ------------------------------------------------------------------------ */
+
+typedef struct jask_context jask_context;
+
+/** Where a long operation stands. Times in seconds; `seconds_left` is negative while unknown. */
+typedef struct jask_progress {
+    size_t struct_size;
+    int64_t steps_done;
+    int64_t steps_total;
+    double fraction; /**< of the work, 0 to 1, never decreasing, 1 only when the result is committed */
+    uint64_t file_read_bytes;
+    uint64_t file_write_bytes;
+    double seconds;
+    double seconds_left;
+} jask_progress;
+
+/** Called from the thread that runs the operation, several times a second, never after it returns.
+ *  Non-zero cancels: the operation stops, leaves the target as it was and returns
+ *  JASK_ERR_CANCELED. */
+typedef int (*jask_progress_fn)(const jask_progress *progress, void *user);
+
+/** Everything a context can be told. A field left as jask_options_init made it is "not set": then the
+ *  environment variable decides, else the default. */
+typedef struct jask_options {
+    size_t struct_size;
+    uint64_t memory_budget_bytes; /**< JASK_MEMORY_BUDGET; bytes resident at once on the device that
+                                       computes; on the host device everything: tiles, staging,
+                                       buffers. Reduced to 0.8 x what is available. 0: not set */
+    uint64_t host_budget_bytes;   /**< JASK_HOST_BUDGET; pinned staging beside a GPU. 0: not set */
+    const char *scratch_dir;      /**< JASK_SCRATCH_DIR; default ".jask_scratch" under the working
+                                       directory; made when first needed. NULL: not set */
+    int allow_tmpfs;              /**< JASK_ALLOW_TMPFS; 1 accepts a scratch directory that lies in
+                                       RAM, -1 refuses it, 0: not set (refused) */
+    const char *device;           /**< JASK_DEVICE; "auto" or "host". NULL: not set */
+    const char *planner;          /**< JASK_PLANNER; "auto" (least predicted time), "bytes" (fewest
+                                       bytes moved) or "page" (the reference's). NULL: not set */
+    int pipeline;                 /**< JASK_PIPELINE; 1 overlaps reading, computing and writing, -1
+                                       does one after the other, 0: not set (overlap) */
+    int sync;                     /**< JASK_SYNC; 1 makes a result durable before it gets its name,
+                                       -1 leaves that to the system, 0: not set (durable) */
+    int io_threads;               /**< JASK_IO_THREADS; threads that read files, 1 to 64. 0: not set */
+    jask_progress_fn progress;    /**< may be NULL */
+    void *progress_user;          /**< handed to progress */
+} jask_options;
+
+/** Fill `options` with "not set". `struct_size` is sizeof(jask_options) as the caller sees it. */
+JASK_API void jask_options_init(jask_options *options, size_t struct_size);
+
+/** Open a context. `options` may be NULL: all from environment and defaults. The scratch directory is
+ *  created and examined here when it was named, else at its first use.
+ *  @return JASK_OK; CONFIG for a setting that cannot be read or honoured, naming its source; CONFIG
+ *          when no budget is set anywhere; DEVICE when the named device cannot be had; NOMEM; IO. */
+JASK_API jask_status jask_context_open(const jask_options *options, jask_context **out,
+                                       jask_error *err);
+
+/** Close a context; NULL is allowed. Arrays opened or made through it must be closed before. */
+JASK_API void jask_context_close(jask_context *ctx);
+
+/** Set the process-wide default context, which every call uses that is given no context. `budget` is a
+ *  size as jask_parse_size reads it; `scratch_dir` NULL is the default; `allow_tmpfs` as in the
+ *  options. Replaces an earlier default; operations already running keep the old one.
+ *  @return as jask_context_open; JASK_ERR_CONFIG quotes a budget that cannot be read. */
+JASK_API jask_status jask_set_memory_budget(const char *budget, const char *scratch_dir,
+                                            int allow_tmpfs, jask_error *err);
+
+/** The settings in force in a context. `scratch_dir` lives as long as the context. */
+typedef struct jask_config {
+    size_t struct_size;
+    uint64_t memory_budget_bytes; /**< after the clamp to 0.8 x available */
+    uint64_t asked_budget_bytes;
+    uint64_t available_bytes; /**< when the context was opened */
+    const char *available_source; /**< what set the limit: "MemAvailable" or a cgroup's path */
+    const char *scratch_dir; /**< absolute */
+    const char *device;      /**< the device that works, "host" */
+} jask_config;
+
+/** Read the settings in force; ctx NULL is the process-wide default.
+ *  @return JASK_OK; JASK_ERR_CONFIG when there is no default yet: call jask_set_memory_budget, or
+ *          set JASK_MEMORY_BUDGET. */
+JASK_API jask_status jask_get_config(jask_context *ctx, jask_config *out, size_t struct_size,
+                                     jask_error *err);
+
+/** Host memory that can be had now: the least of MemAvailable and, for every enclosing control group
+ *  (v1 and v2), its limit less its use. `source` (may be NULL) receives what set the limit.
+ *  @return JASK_OK; JASK_ERR_IO when the system does not say. */
+JASK_API jask_status jask_available_memory(uint64_t *out_bytes, char *source, size_t source_size,
+                                           jask_error *err);
+
+/** One row of the table of settings, which also makes --help, jask-info and the README's table. */
+typedef struct jask_setting {
+    const char *name;          /**< "memory_budget" */
+    const char *environment;   /**< "JASK_MEMORY_BUDGET" */
+    const char *type;          /**< "size", "path", "choice", "bool", "count" */
+    const char *default_value; /**< as text */
+    const char *help;          /**< one line */
+} jask_setting;
+
+/** The number of settings, and row `index` of them (0 <= index < count; NULL outside). */
+JASK_API int jask_setting_count(void);
+JASK_API const jask_setting *jask_setting_get(int index);
+
+/** Setting `index` as it is in force in `ctx`: its value as text, and where it came from: "option",
+ *  "environment" or "default". Both live as long as the context.
+ *  @return JASK_OK; JASK_ERR_ARG for a bad index; JASK_ERR_CONFIG without a context. */
+JASK_API jask_status jask_context_setting(jask_context *ctx, int index, const char **out_value,
+                                          const char **out_source, jask_error *err);
+
+/** One device as jask-info lists it. `usable` is 0 with a reason in `note` when it cannot be had. */
+typedef struct jask_device_info {
+    size_t struct_size;
+    char name[64];        /**< as the device option takes it: "host" */
+    char description[160]; /**< model, library, threads */
+    uint64_t total_bytes;
+    uint64_t free_bytes;
+    int usable;
+    char note[256];
+} jask_device_info;
+
+/** Fill row `index` of the devices that this build knows of.
+ *  @return JASK_OK; JASK_ERR_ARG past the last one. */
+JASK_API jask_status jask_device_get(int index, jask_device_info *out, size_t struct_size,
+                                     jask_error *err);
+
+/* ---- arrays ------------------------------------------------------------------------------------- */
+
+#define JASK_MAX_DIMS 32
+
+typedef struct jask_array jask_array;
+
+/** Open an existing file as an array, for reading. `spec` is the path of a .npy file (format 1.0, 2.0
+ *  or 3.0, C or Fortran order, either byte order), or a raw file `FILE@DTYPE:D0xD1x...[+OFFSET]`:
+ *  C order, little-endian unless DTYPE begins with '>', OFFSET in bytes (a size text), and the file
+ *  must be exactly as long as that says. Reads the header only.
+ *  @return JASK_OK; IO; FORMAT for a damaged or foreign file, with expected and actual bytes;
+ *          UNSUPPORTED for a type or structure that jask has no name for; ARG for a bad `spec`. */
+JASK_API jask_status jask_array_open(const char *spec, jask_array **out, jask_error *err);
+
+/** Make a new array, C order, little-endian, all zero. `path` names a .npy file (1.0) that appears
+ *  only at jask_array_commit; an existing file there is replaced then, whole. With `path` NULL the
+ *  array lives in the context's scratch directory, without a name, until it is closed. ctx NULL is the
+ *  default context.
+ *  @return JASK_OK; ARG; CONFIG (scratch); IO, also when the file system has too little room. */
+JASK_API jask_status jask_array_create(jask_context *ctx, const char *path, jask_dtype dtype,
+                                       int ndim, const int64_t *shape, jask_array **out,
+                                       jask_error *err);
+
+/** Give a created array its name: all bytes written so far are made durable (unless the context says
+ *  sync is off) and the file replaces whatever bore the name. Once. A scratch array has no name to be
+ *  given: JASK_ERR_ARG.
+ *  @return JASK_OK; ARG; IO: then the target is as it was before. */
+JASK_API jask_status jask_array_commit(jask_array *array, jask_error *err);
+
+/** Close an array; NULL is allowed. What was created and not committed disappears without a trace. */
+JASK_API void jask_array_close(jask_array *array);
+
+typedef struct jask_array_info {
+    size_t struct_size;
+    const char *path; /**< as opened; "(scratch)" for one without a name. Lives with the array */
+    jask_dtype dtype;
+    int big_endian;
+    int fortran_order;
+    int ndim;
+    int64_t shape[JASK_MAX_DIMS];
+    int64_t stride_bytes[JASK_MAX_DIMS];
+    uint64_t data_offset; /**< of the first element in the file */
+    uint64_t data_bytes;
+    uint64_t elements;
+    char format[16]; /**< "npy 1.0", "raw" */
+} jask_array_info;
+
+/** Describe an array. No file is touched. */
+JASK_API void jask_array_get_info(const jask_array *array, jask_array_info *out,
+                                  size_t struct_size);
+
+/** Copy `count` elements, beginning with element `first` in logical (C) order, into `out`, in the
+ *  array's type and this machine's byte order. Reads only what is asked.
+ *  @return JASK_OK; ARG outside the array; IO; FORMAT when the file has become shorter. */
+JASK_API jask_status jask_array_read(const jask_array *array, uint64_t first, uint64_t count,
+                                     void *out, jask_error *err);
+
+/** Copy `count` elements from `data` into a created, uncommitted array, beginning with element
+ *  `first` in logical order.
+ *  @return JASK_OK; ARG outside the array or for one that is not being written; IO. */
+JASK_API jask_status jask_array_write(jask_array *array, uint64_t first, uint64_t count,
+                                      const void *data, jask_error *err);
+
+/** Map the data into memory, for the caller's own use: read-only for an opened array, shared and
+ *  writable for a created one. The pointer lives until the array is closed; the bytes are as they lie
+ *  in the file (order, byte order, and no alignment promised). Reading a mapped file that another
+ *  program shortens ends in SIGBUS: jask itself never computes from this mapping. An array without
+ *  elements gives NULL.
+ *  @return JASK_OK; IO; NOMEM when address space is limited. */
+JASK_API jask_status jask_array_map(jask_array *array, void **out, jask_error *err);
+
+/* ---- plans -------------------------------------------------------------------------------------- */
+
+typedef struct jask_plan jask_plan;
+
+/** A plan in numbers. Tile (bm, bn, bk) covers m, n, k. Bytes are exact predictions: an operation that
+ *  follows the plan counts the same. */
+typedef struct jask_plan_info {
+    size_t struct_size;
+    char schedule[32]; /**< "page", "c-stationary" */
+    char planner[16];  /**< "auto", "bytes", "page" */
+    int64_t m, n, k;
+    int64_t bm, bn, bk;
+    int64_t tiles; /**< of the result */
+    int64_t steps;
+    uint64_t h2d_bytes;
+    int64_t h2d_pages;
+    uint64_t d2h_bytes;
+    int64_t d2h_pages;
+    uint64_t file_read_bytes;
+    uint64_t file_write_bytes;
+    uint64_t peak_bytes;
+    uint64_t budget_bytes;
+    uint64_t lower_bound_bytes; /**< no schedule in this memory moves fewer host-to-device plus
+                                     device-to-host bytes; see planner/bound.c for the source */
+    double seconds;             /**< predicted */
+} jask_plan_info;
+
+JASK_API void jask_plan_get_info(const jask_plan *plan, jask_plan_info *out, size_t struct_size);
+
+/** Write the plan as text (json 0) or as one JSON object (json 1), NUL-terminated, cut off at
+ *  `text_size`. Returns the length the whole text has, as snprintf does. */
+JASK_API size_t jask_plan_format(const jask_plan *plan, int json, char *text, size_t text_size);
+
+/** Free a plan; NULL is allowed. */
+JASK_API void jask_plan_close(jask_plan *plan);
+
+/* ---- operations --------------------------------------------------------------------------------- */
+
+/** Bytes and pages that moved. file_* was asked of files, exactly as planned; disk_* is what the
+ *  kernel moved for the whole process meanwhile (/proc/self/io), 0 from a warm page cache. */
+typedef struct jask_io_cost {
+    size_t struct_size;
+    int64_t h2d_pages; /**< tiles copied to the device */
+    uint64_t h2d_bytes;
+    int64_t d2h_pages;
+    uint64_t d2h_bytes;
+    uint64_t file_read_bytes;
+    uint64_t file_write_bytes;
+    uint64_t disk_read_bytes;
+    uint64_t disk_write_bytes;
+} jask_io_cost;
+
+/** The sum over all operations of a context since it was opened. ctx NULL is the default context. */
+JASK_API jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out,
+                                          size_t struct_size, jask_error *err);
+
+/** What an operation did. Seconds of stages overlap, so they may add up to more than `seconds`. */
+typedef struct jask_report {
+    size_t struct_size;
+    char op[16]; /**< "dot" */
+    jask_dtype dtype;
+    char device[64]; /**< the one that did the work */
+    jask_plan_info plan;
+    jask_io_cost io;
+    double seconds;         /**< from call to committed result */
+    double read_seconds;    /**< readers busy, summed over threads */
+    double compute_seconds; /**< products */
+    double write_seconds;   /**< writer busy */
+    double commit_seconds;  /**< making the result durable and naming it */
+    double stall_seconds;   /**< the products waited for data */
+    uint64_t budget_bytes;
+    uint64_t peak_device_bytes;
+    uint64_t peak_host_bytes; /**< staging beside a device; on the host device all is device memory */
+} jask_report;
+
+/** How a product is to be made. */
+typedef struct jask_dot_args {
+    size_t struct_size;
+    double alpha;        /**< 1 */
+    double beta;         /**< 0 */
+    int transpose_a;     /**< 0; non-zero uses A's transpose */
+    int transpose_b;     /**< 0 */
+    const jask_array *c; /**< read only when beta is not 0; m x n, of A's type. May be NULL when
+                              beta is 0 */
+    const char *output;  /**< path of the .npy result. NULL: a nameless array in scratch */
+} jask_dot_args;
+
+JASK_API void jask_dot_args_init(jask_dot_args *args, size_t struct_size);
+
+/** D = alpha * op(A) * op(B) + beta * C, on arrays that need not fit in memory.
+ *
+ *  op(A) is m x k, op(B) k x n, C and D m x n; all 2-D and of one type, f32 or f64; D is .npy 1.0,
+ *  C order, little-endian. Sums over k run slab by slab in a fixed order in the arrays' own type; the
+ *  same inputs, plan, BLAS and thread count give the same bits. NaN and Inf follow IEEE 754. With
+ *  beta 0, C is never read. An empty k gives zeros.
+ *
+ *  Blocks until D is committed under args->output, replacing whatever bore that name, which may be
+ *  one of the inputs: they are read to the end first. With out_d not NULL the result is also handed
+ *  over as an open array, to be closed by the caller; a result without a name needs it.
+ *  `args` NULL is the plain product; `report` may be NULL, else its struct_size must be set.
+ *  `ctx` NULL is the process-wide default.
+ *  @return JASK_OK; ARG: shapes, types or arguments that do not fit together; CONFIG: no default
+ *          context; BUDGET: the message names the least budget that works; NOMEM; IO; FORMAT: an
+ *          input changed its size meanwhile; DEVICE; CANCELED. After any failure the target is as it
+ *          was before. */
+JASK_API jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b,
+                              const jask_dot_args *args, jask_array **out_d, jask_report *report,
+                              jask_error *err);
+
+/** Make the plan that jask_dot would follow, without reading any data. Takes well under 10 ms.
+ *  @return as jask_dot, less IO and CANCELED. */
+JASK_API jask_status jask_dot_plan(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                   const jask_dot_args *args, jask_plan **out, jask_error *err);
+
+/** What jask_dot_verify found. A row's z is its difference to the exact product along a random
+ *  vector, in units of the rounding error to be expected (the formula and its source stand in runtime/verify.c). */
+typedef struct jask_verification {
+    size_t struct_size;
+    int passed;       /**< max_z <= 8 and rms_z <= 1.5 */
+    double max_z;     /**< largest |z| over all rows */
+    double rms_z;     /**< root mean square of z */
+    int64_t worst_row;
+    double relative_error; /**< estimated Frobenius norm of the error over that of D */
+    double seconds;
+    uint64_t file_read_bytes;
+} jask_verification;
+
+/** Check D = alpha * op(A) * op(B) + beta * C by Freivalds' method: D x against A (B x) for a random
+ *  vector x, in f64, streaming each file once on the CPU, by code that shares nothing with the
+ *  pipeline. A wrong tile, a missing slab or a single badly wrong element shows; rounding does not.
+ *  `args` as for the product (output is ignored). Uses at most the context's budget.
+ *  @return JASK_OK also when the check fails (look at `passed`); ARG, CONFIG, IO, NOMEM, CANCELED. */
+JASK_API jask_status jask_dot_verify(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                     const jask_array *d, const jask_dot_args *args,
+                                     jask_verification *out, size_t struct_size, jask_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

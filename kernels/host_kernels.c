@@ -1,0 +1,95 @@
+#include "kernels/host_kernels.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* One text for both types: a row of c is built from rows of b (or strided columns), so that the inner
+ * loop runs over neighbours whenever the layout allows. */
+#define DEFINE_GEMM(name, real)                                                                    \
+    static void name##_scale(int64_t n, real beta, real *row)                                      \
+    {                                                                                              \
+        if (beta == 0)                                                                             \
+            memset(row, 0, (size_t)n * sizeof *row);                                               \
+        else if (beta != 1)                                                                        \
+            for (int64_t j = 0; j < n; j++)                                                        \
+                row[j] *= beta;                                                                    \
+    }                                                                                              \
+    void name(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, real alpha,             \
+              const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,          \
+              int64_t ldc)                                                                         \
+    {                                                                                              \
+        int64_t a_row = trans_a ? 1 : lda, a_col = trans_a ? lda : 1;                              \
+        int64_t b_row = trans_b ? 1 : ldb, b_col = trans_b ? ldb : 1;                              \
+        for (int64_t i = 0; i < m; i++) {                                                          \
+            real *row = c + i * ldc;                                                               \
+            name##_scale(n, beta, row);                                                            \
+            for (int64_t p = 0; p < k; p++) {                                                      \
+                real x = alpha * a[i * a_row + p * a_col];                                         \
+                const real *y = b + p * b_row;                                                     \
+                for (int64_t j = 0; j < n; j++)                                                    \
+                    row[j] += x * y[j * b_col];                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+DEFINE_GEMM(jk_gemm_f32, float)
+DEFINE_GEMM(jk_gemm_f64, double)
+
+void jk_swap_bytes(void *data, int64_t count, size_t size)
+{
+    unsigned char *bytes = data;
+    switch (size) {
+    case 1:
+        return;
+    case 2:
+        for (int64_t i = 0; i < count; i++) {
+            uint16_t x;
+            memcpy(&x, bytes + 2 * i, 2);
+            x = __builtin_bswap16(x);
+            memcpy(bytes + 2 * i, &x, 2);
+        }
+        return;
+    case 4:
+        for (int64_t i = 0; i < count; i++) {
+            uint32_t x;
+            memcpy(&x, bytes + 4 * i, 4);
+            x = __builtin_bswap32(x);
+            memcpy(bytes + 4 * i, &x, 4);
+        }
+        return;
+    case 8:
+        for (int64_t i = 0; i < count; i++) {
+            uint64_t x;
+            memcpy(&x, bytes + 8 * i, 8);
+            x = __builtin_bswap64(x);
+            memcpy(bytes + 8 * i, &x, 8);
+        }
+        return;
+    default:
+        assert(!"element size");
+    }
+}
+
+#define TRANSPOSE_BLOCK 16
+
+static void transpose_block(unsigned char *dst, int64_t dst_ld, const unsigned char *src,
+                            int64_t src_ld, int64_t rows, int64_t cols, size_t size)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++)
+            memcpy(dst + (size_t)(c * dst_ld + r) * size, src + (size_t)(r * src_ld + c) * size,
+                   size);
+}
+
+void jk_transpose(void *dst, int64_t dst_ld, const void *src, int64_t src_ld, int64_t rows,
+                  int64_t cols, size_t size)
+{
+    unsigned char *to = dst;
+    const unsigned char *from = src;
+    for (int64_t r = 0; r < rows; r += TRANSPOSE_BLOCK)
+        for (int64_t c = 0; c < cols; c += TRANSPOSE_BLOCK)
+            transpose_block(to + (size_t)(c * dst_ld + r) * size, dst_ld,
+                            from + (size_t)(r * src_ld + c) * size, src_ld,
+                            jk_min(TRANSPOSE_BLOCK, rows - r), jk_min(TRANSPOSE_BLOCK, cols - c),
+                            size);
+}

@@ -1,0 +1,107 @@
+/* Plans: which tiles visit the device in which order, and what that moves. Everything here is pure: it
+ * depends on its arguments alone and touches neither files nor clocks nor the environment. */
+#ifndef JK_PLANNER_PLAN_H
+#define JK_PLANNER_PLAN_H
+
+#include "common/base.h"
+
+/* A product to plan: op(A) m x k, op(B) k x n, D m x n. All extents >= 1 (empty products need no
+ * plan). Element sizes in bytes; A and B as they arrive on the device. */
+typedef struct jk_problem {
+    int64_t m, n, k;
+    int a_bytes, b_bytes, c_bytes;
+    bool read_c; /* beta != 0: C is read once, tile by tile */
+} jk_problem;
+
+/* What the planner is told about the machine. Rates are bytes or floating point operations a second. */
+typedef struct jk_machine {
+    uint64_t device_bytes;  /* the budget: all that the plan may hold on the device at once */
+    uint64_t reserve_bytes; /* of it, set aside for the runtime (workspace, transposing buffers) */
+    double flops;           /* for the problem's type */
+    double h2d, d2h;
+    double disk_read, disk_write;
+    double device_memory; /* the device's own memory: a product re-reads and re-writes its C tile */
+    double step_seconds;  /* fixed cost of one step */
+    bool shared_cores;    /* host device: copies and products compete for the same cores */
+} jk_machine;
+
+typedef enum jk_planner { JK_PLANNER_AUTO, JK_PLANNER_BYTES, JK_PLANNER_PAGE } jk_planner;
+
+typedef enum jk_schedule { JK_SCHEDULE_PAGE, JK_SCHEDULE_C_STATIONARY } jk_schedule;
+
+/* Tiles of D are visited row of tiles by row of tiles (IJ) or column by column (JI). */
+typedef enum jk_order { JK_ORDER_IJ, JK_ORDER_JI } jk_order;
+
+/* A plan is a value: copy it, compare it, keep it. Tile (i, j) of D is rows [i*bm, min(m, (i+1)*bm))
+ * and columns [j*bn, ...); panel p is k indices [p*bk, ...). A tile of D is finished in kt steps, one a
+ * panel. Panel p of A or B lives in slot p % slots of its operand; tile t of D (in visiting order) in C
+ * slot t % c_slots.
+ *
+ * With `serpentine` every second row of tiles is visited backwards, and every second tile runs over its
+ * panels backwards, so that the panels met last are met first again and need no copy. */
+typedef struct jk_plan {
+    jk_problem problem;
+    jk_planner planner; /* as asked */
+    jk_schedule schedule;
+    jk_order order;
+    bool serpentine;
+    int64_t bm, bn, bk;
+    int64_t mt, nt, kt; /* ceil(m/bm), ceil(n/bn), ceil(k/bk) */
+    int64_t a_slots, b_slots, c_slots;
+    size_t slot_align; /* every slot begins at a multiple of this */
+
+    int64_t steps; /* mt * nt * kt */
+    int64_t h2d_pages, d2h_pages;
+    uint64_t h2d_bytes, d2h_bytes;
+    uint64_t file_read_bytes, file_write_bytes;
+    uint64_t peak_bytes; /* slots and reserve: never above budget_bytes */
+    uint64_t reserve_bytes;
+    uint64_t budget_bytes;
+    uint64_t lower_bound_bytes; /* of h2d + d2h, for memory of budget_bytes */
+    double seconds;
+} jk_plan;
+
+/* Step s: D tile (i, j) += A panel (i, p) * B panel (p, j), in device memory. */
+typedef struct jk_step {
+    int64_t tile; /* visiting number of the D tile */
+    int64_t i, j, p;
+    int64_t row, col, depth_start; /* first row of A and D, column of B and D, index of k */
+    int64_t rows, cols, depth;     /* true extents, short at the edges */
+    int64_t a_slot, b_slot, c_slot;
+    bool load_a, load_b; /* the panel is not resident: copy it first */
+    bool load_c;         /* C's tile must be copied in before the first product */
+    bool first, last;    /* of the tile: overwrite rather than accumulate; store it afterwards */
+} jk_step;
+
+/* Choose a plan. `pipelined` false asks for one slot an operand: nothing overlaps.
+ * Returns BUDGET with the least budget that works, ARG for extents below 1 or beyond 2^62 bytes. Takes
+ * under 10 ms for any sizes. */
+jask_status jk_plan_make(const jk_problem *problem, const jk_machine *machine, jk_planner planner,
+                         bool pipelined, jk_plan *out, jask_error *err);
+
+/* The least device_bytes with which jk_plan_make succeeds for this problem and reserve. */
+uint64_t jk_plan_least_budget(const jk_problem *problem, const jk_machine *machine,
+                              jk_planner planner, bool pipelined);
+
+/* Step s of the plan, 0 <= s < plan->steps. Pure and O(1). */
+jk_step jk_plan_step(const jk_plan *plan, int64_t s);
+
+/* Bytes of one slot, alignment included. */
+uint64_t jk_plan_a_slot_bytes(const jk_plan *plan);
+uint64_t jk_plan_b_slot_bytes(const jk_plan *plan);
+uint64_t jk_plan_c_slot_bytes(const jk_plan *plan);
+
+/* The plan as text (json false: several lines) or one JSON object, as snprintf writes: cut off at
+ * text_size, the full length returned. */
+size_t jk_plan_format(const jk_plan *plan, bool json, char *text, size_t text_size);
+
+const char *jk_schedule_name(jk_schedule schedule);
+const char *jk_planner_name(jk_planner planner);
+/* ARG listing the planners there are. */
+jask_status jk_planner_parse(const char *text, jk_planner *out, jask_error *err);
+
+/* No schedule that keeps at most `memory_bytes` on the device moves fewer bytes between host and
+ * device (up plus down). */
+uint64_t jk_lower_bound(const jk_problem *problem, uint64_t memory_bytes);
+
+#endif

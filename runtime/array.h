@@ -1,0 +1,78 @@
+/* Arrays as the runtime sees them: a file, a layout, and 2-D windows of it. */
+#ifndef JK_RUNTIME_ARRAY_H
+#define JK_RUNTIME_ARRAY_H
+
+#include "common/base.h"
+#include "runtime/file.h"
+
+#include <stdatomic.h>
+
+/* How elements lie in a file. Strides in bytes; shape and strides hold ndim entries. */
+typedef struct jk_layout {
+    jask_dtype dtype;
+    bool big_endian;
+    bool fortran_order;
+    int ndim;
+    int64_t shape[JASK_MAX_DIMS];
+    int64_t strides[JASK_MAX_DIMS];
+    uint64_t elements;
+    uint64_t data_offset;
+    uint64_t data_bytes;
+    char format[16];
+} jk_layout;
+
+/* Set shape, strides (dense, C or Fortran order), elements and data_bytes; dtype must be set. ARG when
+ * an extent is negative or the bytes do not fit 2^62. */
+jask_status jk_layout_dense(jk_layout *layout, int ndim, const int64_t *shape, bool fortran_order,
+                            jask_error *err);
+
+struct jask_array {
+    char *path; /* as the user named it */
+    jk_layout layout;
+    jk_file file;
+    struct jk_output *output; /* not NULL while it is being written under a name */
+    bool writable;
+    void *map_base;
+    size_t map_bytes;
+};
+
+/* A matrix in a file, stored row after row: element (r, c) lies at offset + r*row_bytes + c*size.
+ * `trans` says that what is wanted is its transpose; rows and cols are of the stored form. */
+typedef struct jk_matrix {
+    const jk_file *file;
+    const char *path;
+    uint64_t offset;
+    int64_t rows, cols;
+    uint64_t row_bytes;
+    jask_dtype dtype;
+    bool swap; /* not this machine's byte order */
+    bool trans;
+} jk_matrix;
+
+/* A 2-D array, or its transpose, as a matrix; a Fortran-order file is stored as its transpose.
+ * ARG naming `what` and the array when it is not 2-D. */
+jask_status jk_matrix_of(const jask_array *array, bool transpose, const char *what,
+                         jk_matrix *out, jask_error *err);
+
+typedef struct jk_window {
+    int64_t row, col, rows, cols;
+} jk_window;
+
+/* Read a window of the stored form into dst (leading dimension ld_elems), in this machine's byte
+ * order; adds the bytes asked of the file to *bytes. */
+jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, void *dst,
+                           int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err);
+
+/* Write a window; the matrix is in this machine's byte order. */
+jask_status jk_matrix_write(const jk_matrix *matrix, const jk_window *window, const void *src,
+                            int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err);
+
+/* The files of two arrays are the same (device and inode). */
+bool jk_array_same_file(const jask_array *a, const jask_array *b);
+
+/* Parse `FILE@DTYPE:D0xD1...[+OFFSET]`. *is_raw false (and nothing else set) when `spec` has no '@'
+ * followed by a type and ':'. `path` receives the file's name. Pure. */
+jask_status jk_raw_parse(const char *spec, bool *is_raw, char *path, size_t path_size,
+                         jk_layout *out, jask_error *err);
+
+#endif

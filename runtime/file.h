@@ -1,0 +1,60 @@
+/* Files: whole reads and writes with 64-bit offsets, and results that appear under their name only when
+ * complete. */
+#ifndef JK_RUNTIME_FILE_H
+#define JK_RUNTIME_FILE_H
+
+#include "common/base.h"
+
+typedef struct jk_file {
+    int fd; /* -1: not open */
+    uint64_t bytes;
+    uint64_t dev, ino;
+    int64_t mtime_ns; /* when opened */
+    char *name;       /* for messages */
+} jk_file;
+
+#define JK_FILE_NONE                                                                               \
+    (jk_file) { .fd = -1 }
+
+/* Open a regular file for reading. FORMAT-class refusals (directory, FIFO, device) in words, without
+ * ever blocking on a FIFO. */
+jask_status jk_file_open(const char *path, jk_file *out, jask_error *err);
+
+/* NULL and a never-opened file allowed. */
+void jk_file_close(jk_file *file);
+
+/* All of [offset, offset + bytes), whatever the system returns in pieces. A file that ends early is a
+ * FORMAT error saying that it shrank. */
+jask_status jk_file_read(const jk_file *file, uint64_t offset, void *dst, size_t bytes,
+                         jask_error *err);
+jask_status jk_file_write(const jk_file *file, uint64_t offset, const void *src, size_t bytes,
+                          jask_error *err);
+
+/* FORMAT when the file no longer is what it was at opening: shorter, or modified. */
+jask_status jk_file_check_unchanged(const jk_file *file, jask_error *err);
+
+/* A result on its way: a nameless file (or one with a random name where the file system has no nameless
+ * ones) in the directory of the target. */
+typedef struct jk_output {
+    jk_file file;
+    char *target;    /* resolved: a symlink's target, so that the link stays a link */
+    char *temp_name; /* NULL for a nameless file */
+    int dir_fd;
+} jk_output;
+
+/* Prepare a result of `bytes` bytes for `target`: blocks are reserved before anything is computed, and a
+ * file system with too little room is refused with both numbers. FIFOs, devices and directories are
+ * refused. */
+jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, jask_error *err);
+
+/* Give it its name, replacing what bore it; with `sync` the bytes are durable before and the name
+ * after. */
+jask_status jk_output_commit(jk_output *output, bool sync, jask_error *err);
+
+/* Discard what is not committed. NULL allowed. */
+void jk_output_close(jk_output *output);
+
+/* A nameless file of `bytes` bytes in directory `dir`: nothing is left of it, whatever happens. */
+jask_status jk_file_scratch(const char *dir, uint64_t bytes, jk_file *out, jask_error *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* Settings: one table, three sources. The only place that reads the environment. */
+#ifndef JK_RUNTIME_SETTINGS_H
+#define JK_RUNTIME_SETTINGS_H
+
+#include "common/base.h"
+
+typedef enum jk_setting_id {
+    JK_SET_MEMORY_BUDGET,
+    JK_SET_HOST_BUDGET,
+    JK_SET_SCRATCH_DIR,
+    JK_SET_ALLOW_TMPFS,
+    JK_SET_DEVICE,
+    JK_SET_PLANNER,
+    JK_SET_PIPELINE,
+    JK_SET_SYNC,
+    JK_SET_IO_THREADS,
+    JK_SET_COUNT
+} jk_setting_id;
+
+typedef struct jk_setting_value {
+    char *text;         /* as given, or the default's text; NULL when unset without a default */
+    const char *source; /* "option", "environment", "default" */
+    uint64_t number;    /* size, count, bool (0/1) */
+} jk_setting_value;
+
+typedef struct jk_settings {
+    jk_setting_value value[JK_SET_COUNT];
+} jk_settings;
+
+/* Resolve every setting: explicit beats environment beats default. CONFIG names the option or variable
+ * and quotes the value when one cannot be read; sizes, choices and counts are checked here. */
+jask_status jk_settings_init(jk_settings *out, const jask_options *options, jask_error *err);
+void jk_settings_fini(jk_settings *settings);
+
+#endif
