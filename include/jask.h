@@ -243,6 +243,10 @@ typedef struct jask_setting {
 JASK_API int jask_setting_count(void);
 JASK_API const jask_setting *jask_setting_get(int index);
 
+/** The text that setting `index`'s environment variable holds now; NULL when it is not set, or for a bad
+ *  index. Tells "nothing said" from "said something unreadable" before a context is opened. */
+JASK_API const char *jask_setting_environment(int index);
+
 /** Setting `index` as it is in force in `ctx`: its value as text, and where it came from: "option",
  *  "environment" or "default". Both live as long as the context.
  *  @return JASK_OK; JASK_ERR_ARG for a bad index; JASK_ERR_CONFIG without a context. */
@@ -449,6 +453,14 @@ JASK_API jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask
  *  @return as jask_dot, less IO and CANCELED. */
 JASK_API jask_status jask_dot_plan(jask_context *ctx, const jask_array *a, const jask_array *b,
                                    const jask_dot_args *args, jask_plan **out, jask_error *err);
+
+/** The plan that jask_dot would follow for C-order arrays of these extents, which need not exist: to
+ *  size a run before there is data. op(A) is m x k, op(B) k x n; of `args`, only alpha, beta and the
+ *  transposes count (NULL: the plain product).
+ *  @return as jask_dot_plan. */
+JASK_API jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, int64_t m, int64_t n,
+                                         int64_t k, const jask_dot_args *args, jask_plan **out,
+                                         jask_error *err);
 
 /** What jask_dot_verify found. A row's z is its difference to the exact product along a random
  *  vector, in units of the rounding error to be expected (the formula and its source stand in runtime/verify.c). */
