@@ -235,7 +235,7 @@ typedef struct jask_setting {
     const char *name;          /**< "memory_budget" */
     const char *environment;   /**< "JASK_MEMORY_BUDGET" */
     const char *type;          /**< "size", "path", "choice", "bool", "count" */
-    const char *default_value; /**< as text */
+    const char *default_value; /**< as text; "" when there is none */
     const char *help;          /**< one line */
 } jask_setting;
 
