@@ -107,6 +107,7 @@ JASK_API size_t jask_dtype_size(jask_dtype dtype);
 JASK_API const char *jask_dtype_name(jask_dtype dtype);
 
 /** Read a type's name: jask's ("f32", "bf16"), NumPy's ("float32", "f4", "<f4", "=f8"), any case.
+ *  Bare i8, u8 and f16 are jask's, counted in bits; with a mark NumPy's count in bytes holds: <i8 is i64.
  *  A big-endian mark is refused here, because a type has no byte order; raw specifications take it.
  *  @return JASK_OK; JASK_ERR_ARG quoting the text. */
 JASK_API jask_status jask_dtype_parse(const char *text, jask_dtype *out, jask_error *err);

@@ -5,6 +5,7 @@
 #include "common/base.h"
 #include "runtime/file.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* How elements lie in a file. Strides in bytes; shape and strides hold ndim entries. */
@@ -21,8 +22,8 @@ typedef struct jk_layout {
     char format[16];
 } jk_layout;
 
-/* Set shape, strides (dense, C or Fortran order), elements and data_bytes; dtype must be set. ARG when
- * an extent is negative or the bytes do not fit 2^62. */
+/* Set shape, strides (dense, C or Fortran order), elements and data_bytes; dtype must be set. ARG
+ * when an extent is negative or the bytes do not fit 2^62. */
 jask_status jk_layout_dense(jk_layout *layout, int ndim, const int64_t *shape, bool fortran_order,
                             jask_error *err);
 
@@ -30,10 +31,12 @@ struct jask_array {
     char *path; /* as the user named it */
     jk_layout layout;
     jk_file file;
-    struct jk_output *output; /* not NULL while it is being written under a name */
-    bool writable;
-    void *map_base;
-    size_t map_bytes;
+    jk_output
+        *output;   /* a result: its file is in here. NULL for the others, whose file is `file` */
+    bool writable; /* made here and not committed */
+    bool sync;     /* commit makes it durable */
+    pthread_mutex_t map_lock;
+    jk_mapping map;
 };
 
 /* A matrix in a file, stored row after row: element (r, c) lies at offset + r*row_bytes + c*size.
@@ -49,10 +52,13 @@ typedef struct jk_matrix {
     bool trans;
 } jk_matrix;
 
+/* Where the array's bytes are, for as long as it is open. */
+const jk_file *jk_array_file(const jask_array *array);
+
 /* A 2-D array, or its transpose, as a matrix; a Fortran-order file is stored as its transpose.
  * ARG naming `what` and the array when it is not 2-D. */
-jask_status jk_matrix_of(const jask_array *array, bool transpose, const char *what,
-                         jk_matrix *out, jask_error *err);
+jask_status jk_matrix_of(const jask_array *array, bool transpose, const char *what, jk_matrix *out,
+                         jask_error *err);
 
 typedef struct jk_window {
     int64_t row, col, rows, cols;
@@ -66,6 +72,10 @@ jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, voi
 /* Write a window; the matrix is in this machine's byte order. */
 jask_status jk_matrix_write(const jk_matrix *matrix, const jk_window *window, const void *src,
                             int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err);
+
+/* FORMAT when an input's file is no longer what it was when it was opened. Arrays that this process
+ * made are not checked: it wrote them itself. */
+jask_status jk_array_check_unchanged(const jask_array *array, jask_error *err);
 
 /* The files of two arrays are the same (device and inode). */
 bool jk_array_same_file(const jask_array *a, const jask_array *b);

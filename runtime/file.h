@@ -1,5 +1,5 @@
-/* Files: whole reads and writes with 64-bit offsets, and results that appear under their name only when
- * complete. */
+/* Files: whole reads and writes with 64-bit offsets, and results that appear under their name only
+ * when complete. */
 #ifndef JK_RUNTIME_FILE_H
 #define JK_RUNTIME_FILE_H
 
@@ -9,32 +9,59 @@ typedef struct jk_file {
     int fd; /* -1: not open */
     uint64_t bytes;
     uint64_t dev, ino;
-    int64_t mtime_ns; /* when opened */
+    int64_t mtime_ns; /* when opened; JK_MTIME_OURS for a file that only this process writes */
     char *name;       /* for messages */
 } jk_file;
 
-#define JK_FILE_NONE                                                                               \
-    (jk_file) { .fd = -1 }
+#define JK_MTIME_OURS INT64_MIN
 
-/* Open a regular file for reading. FORMAT-class refusals (directory, FIFO, device) in words, without
- * ever blocking on a FIFO. */
+#define JK_FILE_NONE                                                                               \
+    (jk_file)                                                                                      \
+    {                                                                                              \
+        .fd = -1                                                                                   \
+    }
+
+/* Open a regular file for reading. FORMAT-class refusals (directory, FIFO, device) in words,
+ * without ever blocking on a FIFO. */
 jask_status jk_file_open(const char *path, jk_file *out, jask_error *err);
+
+/* The regular file behind descriptor `fd`, which is taken over in any case; FORMAT for another
+ * kind. */
+jask_status jk_file_adopt(int fd, const char *name, jk_file *out, jask_error *err);
+
+/* What st_mode says a file is, "a directory"; NULL for a regular file. */
+const char *jk_file_kind(unsigned mode);
 
 /* NULL and a never-opened file allowed. */
 void jk_file_close(jk_file *file);
 
-/* All of [offset, offset + bytes), whatever the system returns in pieces. A file that ends early is a
- * FORMAT error saying that it shrank. */
+/* All of [offset, offset + bytes), whatever the system returns in pieces. A file that ends early is
+ * a FORMAT error saying that it shrank. */
 jask_status jk_file_read(const jk_file *file, uint64_t offset, void *dst, size_t bytes,
                          jask_error *err);
 jask_status jk_file_write(const jk_file *file, uint64_t offset, const void *src, size_t bytes,
                           jask_error *err);
 
+/* Let the system begin to write what is dirty; a hint that cannot fail. */
+void jk_file_write_behind(const jk_file *file);
+
 /* FORMAT when the file no longer is what it was at opening: shorter, or modified. */
 jask_status jk_file_check_unchanged(const jk_file *file, jask_error *err);
 
-/* A result on its way: a nameless file (or one with a random name where the file system has no nameless
- * ones) in the directory of the target. */
+/* A part of a file in memory, shared: `data` is where the asked offset lies. */
+typedef struct jk_mapping {
+    void *base;
+    size_t base_bytes;
+    void *data;
+} jk_mapping;
+
+/* bytes > 0. NOMEM when address space is limited. */
+jask_status jk_file_map(const jk_file *file, uint64_t offset, size_t bytes, bool writable,
+                        jk_mapping *out, jask_error *err);
+void jk_file_unmap(jk_mapping *mapping); /* an empty one allowed */
+
+/* A result on its way: a nameless file (or one with a random name where the file system has no
+ * nameless ones) in the directory of the target. */
 typedef struct jk_output {
     jk_file file;
     char *target;    /* resolved: a symlink's target, so that the link stays a link */
@@ -42,9 +69,9 @@ typedef struct jk_output {
     int dir_fd;
 } jk_output;
 
-/* Prepare a result of `bytes` bytes for `target`: blocks are reserved before anything is computed, and a
- * file system with too little room is refused with both numbers. FIFOs, devices and directories are
- * refused. */
+/* Prepare a result of `bytes` bytes for `target`: blocks are reserved before anything is computed,
+ * and a file system with too little room is refused with both numbers. FIFOs, devices and
+ * directories are refused. */
 jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, jask_error *err);
 
 /* Give it its name, replacing what bore it; with `sync` the bytes are durable before and the name

@@ -6,8 +6,8 @@
 
 /* Parse a header from the first `available` bytes of a file that is `file_bytes` long. Pure. Sets
  * *need to the bytes of the whole header; when that is more than `available`, the caller reads that
- * many and calls again (JASK_OK, *done false). `name` is for messages. FORMAT or UNSUPPORTED in words;
- * the data must be all there. */
+ * many and calls again (JASK_OK, *done false). `name` is for messages. FORMAT or UNSUPPORTED in
+ * words; the data must be all there. */
 jask_status jk_npy_parse(const unsigned char *bytes, size_t available, uint64_t file_bytes,
                          const char *name, size_t *need, bool *done, jk_layout *out,
                          jask_error *err);
