@@ -1,0 +1,163 @@
+/* What a plan moves, in closed form: no loop over steps or tiles.
+ *
+ * Take order IJ; JI is the same with the two sides exchanged. The outer side is then the rows
+ * (operand A), the inner side the columns (operand B). Between two tiles of one row, A stays the
+ * same; at the turn from one row to the next, B does, because every second row is visited
+ * backwards. The operand that stays is swept in the opposite direction by the new tile, so it
+ * begins with the panels that the previous tile used last, which are still in their slots: as many
+ * as there are slots. */
+#include "planner/internal.h"
+
+typedef struct side_view {
+    int64_t length, block, tiles, slots;
+    jk_u128 element;
+} side_view;
+
+static side_view view_of(const jk_plan *plan, int side)
+{
+    bool rows = side == JK_ROWS;
+    return (side_view){
+        .length = jk_side_length(&plan->problem, side),
+        .block = rows ? plan->bm : plan->bn,
+        .tiles = rows ? plan->mt : plan->nt,
+        .slots = rows ? plan->a_slots : plan->b_slots,
+        .element = (jk_u128)jk_side_bytes(&plan->problem, side),
+    };
+}
+
+size_t jk_largest_element(const jk_problem *problem)
+{
+    return (size_t)jk_max(problem->c_bytes, jk_max(problem->a_bytes, problem->b_bytes));
+}
+
+void jk_plan_set_grid(jk_plan *plan)
+{
+    plan->mt = jk_ceil_div(plan->problem.m, plan->bm);
+    plan->nt = jk_ceil_div(plan->problem.n, plan->bn);
+    plan->kt = jk_ceil_div(plan->problem.k, plan->bk);
+}
+
+static int64_t kept_panels(const jk_plan *plan, int64_t slots)
+{
+    return plan->serpentine ? jk_min(slots, plan->kt) : 0;
+}
+
+/* Indices of k covered by the kept panels when the new tile runs forwards (it begins with panel 0)
+ * or backwards (it begins with the last panel, which may be short). */
+static jk_u128 kept_depth(const jk_plan *plan, int64_t slots, bool backwards)
+{
+    int64_t keep = kept_panels(plan, slots);
+    if (keep == 0)
+        return 0;
+    int64_t depth = backwards ? plan->problem.k - (plan->kt - keep) * plan->bk
+                              : jk_min(keep * plan->bk, plan->problem.k);
+    return (jk_u128)depth;
+}
+
+/* Each row of tiles copies its part of the outer operand once, and again for each further tile of
+ * the row, less what is kept. Tile t runs backwards when t is odd, so rows differ by the parity of
+ * their first tile, i * (tiles in a row). */
+static jk_u128 outer_bytes(const jk_plan *plan, const side_view *outer, const side_view *inner)
+{
+    jk_u128 forwards = kept_depth(plan, outer->slots, false);
+    jk_u128 backwards = kept_depth(plan, outer->slots, true);
+    jk_u128 few = (jk_u128)((inner->tiles - 1) / 2), many = (jk_u128)(inner->tiles / 2);
+    jk_u128 kept_even = few * forwards + many * backwards;
+    jk_u128 kept_odd = many * forwards + few * backwards;
+
+    int64_t odd_length = 0;
+    if (inner->tiles % 2 == 1) {
+        odd_length = outer->tiles / 2 * outer->block;
+        if (outer->tiles % 2 == 0)
+            odd_length -= outer->tiles * outer->block - outer->length;
+    }
+    jk_u128 all = (jk_u128)outer->length * (jk_u128)inner->tiles * (jk_u128)plan->problem.k;
+    jk_u128 kept =
+        (jk_u128)(outer->length - odd_length) * kept_even + (jk_u128)odd_length * kept_odd;
+    return (all - kept) * outer->element;
+}
+
+/* Each row of tiles copies the whole inner operand, less what is kept at the turn into the row: at
+ * the far end (the last, maybe narrow, column of tiles) into odd rows, at the near end into even
+ * ones. */
+static jk_u128 inner_bytes(const jk_plan *plan, const side_view *outer, const side_view *inner)
+{
+    bool odd_rows_backwards = inner->tiles % 2 == 1;
+    jk_u128 far = (jk_u128)(inner->length - (inner->tiles - 1) * inner->block);
+    jk_u128 near = (jk_u128)jk_min(inner->block, inner->length);
+    jk_u128 kept =
+        (jk_u128)(outer->tiles / 2) * far * kept_depth(plan, inner->slots, odd_rows_backwards);
+    kept += (jk_u128)((outer->tiles - 1) / 2) * near * kept_depth(plan, inner->slots, false);
+    jk_u128 all = (jk_u128)inner->length * (jk_u128)outer->tiles * (jk_u128)plan->problem.k;
+    return (all - kept) * inner->element;
+}
+
+static jk_u128 outer_pages(const jk_plan *plan, const side_view *outer, const side_view *inner)
+{
+    jk_u128 again = (jk_u128)(plan->kt - kept_panels(plan, outer->slots));
+    return (jk_u128)outer->tiles * ((jk_u128)plan->kt + (jk_u128)(inner->tiles - 1) * again);
+}
+
+static jk_u128 inner_pages(const jk_plan *plan, const side_view *outer, const side_view *inner)
+{
+    return (jk_u128)outer->tiles * (jk_u128)inner->tiles * (jk_u128)plan->kt -
+           (jk_u128)(outer->tiles - 1) * (jk_u128)kept_panels(plan, inner->slots);
+}
+
+jk_traffic jk_plan_traffic(const jk_plan *plan)
+{
+    int outer_side = plan->order == JK_ORDER_IJ ? JK_ROWS : JK_COLS;
+    side_view outer = view_of(plan, outer_side), inner = view_of(plan, !outer_side);
+    jk_traffic traffic;
+    traffic.bytes[outer_side] = outer_bytes(plan, &outer, &inner);
+    traffic.pages[outer_side] = outer_pages(plan, &outer, &inner);
+    traffic.bytes[!outer_side] = inner_bytes(plan, &outer, &inner);
+    traffic.pages[!outer_side] = inner_pages(plan, &outer, &inner);
+    return traffic;
+}
+
+bool jk_plan_set_counts(jk_plan *plan)
+{
+    const jk_problem *p = &plan->problem;
+    jk_traffic traffic = jk_plan_traffic(plan);
+    jk_u128 tiles = (jk_u128)plan->mt * (jk_u128)plan->nt;
+    jk_u128 result = (jk_u128)p->m * (jk_u128)p->n * (jk_u128)p->c_bytes;
+    jk_u128 bytes = traffic.bytes[JK_ROWS] + traffic.bytes[JK_COLS] + (p->read_c ? result : 0);
+    jk_u128 pages = traffic.pages[JK_ROWS] + traffic.pages[JK_COLS] + (p->read_c ? tiles : 0);
+    if (tiles > INT64_MAX / (jk_u128)plan->kt || pages > INT64_MAX || bytes + result > UINT64_MAX)
+        return false;
+    plan->steps = (int64_t)tiles * plan->kt;
+    plan->h2d_pages = (int64_t)pages;
+    plan->d2h_pages = (int64_t)tiles;
+    plan->h2d_bytes = plan->file_read_bytes = (uint64_t)bytes;
+    plan->d2h_bytes = plan->file_write_bytes = (uint64_t)result;
+    return true;
+}
+
+static jk_u128 slot_bytes(int64_t rows, int64_t cols, int element, size_t align)
+{
+    return jk_round_up_bytes((jk_u128)rows * (jk_u128)cols * (jk_u128)element, align);
+}
+
+jk_u128 jk_plan_slots_bytes(const jk_plan *plan, size_t align)
+{
+    const jk_problem *p = &plan->problem;
+    return (jk_u128)plan->a_slots * slot_bytes(plan->bm, plan->bk, p->a_bytes, align) +
+           (jk_u128)plan->b_slots * slot_bytes(plan->bk, plan->bn, p->b_bytes, align) +
+           (jk_u128)plan->c_slots * slot_bytes(plan->bm, plan->bn, p->c_bytes, align);
+}
+
+uint64_t jk_plan_a_slot_bytes(const jk_plan *plan)
+{
+    return (uint64_t)slot_bytes(plan->bm, plan->bk, plan->problem.a_bytes, plan->slot_align);
+}
+
+uint64_t jk_plan_b_slot_bytes(const jk_plan *plan)
+{
+    return (uint64_t)slot_bytes(plan->bk, plan->bn, plan->problem.b_bytes, plan->slot_align);
+}
+
+uint64_t jk_plan_c_slot_bytes(const jk_plan *plan)
+{
+    return (uint64_t)slot_bytes(plan->bm, plan->bn, plan->problem.c_bytes, plan->slot_align);
+}

@@ -1,0 +1,224 @@
+/* The C-stationary schedule: a tile of D stays on the device while panels of A and B stream through
+ * it. Tiles are visited back and forth, panels too, and what memory is left over holds more panels
+ * of the operand that successive tiles share.
+ *
+ * The choice: for every recipe (depth of panels, slots, quantum) look at the tiles that
+ * tile_search.c proposes, in both orders, count exactly what each moves, and keep the best. */
+#include "planner/internal.h"
+
+#include <math.h>
+
+enum {
+    DEEPEST = 8192,     /* deeper panels buy nothing on any machine known */
+    SHALLOW = 256,      /* shallower ones are tried only where the budget is too small for these */
+    DEEP_ENOUGH = 1024, /* the device re-reads its tile of D rarely enough */
+    LONG_ROWS = 512,    /* rows of A in the file are long enough to read well */
+    MOST_SLOTS = 4096,  /* of one operand: the runtime keeps a record for each */
+    EVEN = 16           /* rows of tiles that are multiples of it suit vector units and BLAS */
+};
+
+typedef struct plan_choice {
+    jk_tile_space space;
+    const jk_machine *machine;
+    jk_planner planner;
+    bool pipelined;
+    bool by_time;   /* first pass of AUTO: the least time, whatever the bytes */
+    double in_time; /* slower candidates are out; infinite without an objective in time */
+    bool found;
+    jk_plan best;
+} plan_choice;
+
+static bool even_tiles(const jk_plan *plan)
+{
+    return (plan->bm % EVEN == 0 || plan->bm == plan->problem.m) &&
+           (plan->bn % EVEN == 0 || plan->bn == plan->problem.n);
+}
+
+/* Depth counts up to `enough`, and no further than leaves four panels in k: a pipeline needs a few.
+ */
+static int64_t useful_depth(const jk_plan *plan, int64_t enough)
+{
+    return jk_min(plan->bk, jk_min(enough, jk_max(plan->problem.k / 4, 1)));
+}
+
+static bool fewer_bytes(const jk_plan *x, const jk_plan *y)
+{
+    if (x->h2d_bytes != y->h2d_bytes)
+        return x->h2d_bytes < y->h2d_bytes;
+    int64_t x_depth = useful_depth(x, DEEP_ENOUGH), y_depth = useful_depth(y, DEEP_ENOUGH);
+    if (x_depth != y_depth)
+        return x_depth > y_depth;
+    if (even_tiles(x) != even_tiles(y))
+        return even_tiles(x);
+    return x->peak_bytes < y->peak_bytes;
+}
+
+/* Among plans that take about the same time. */
+static bool handier(const jk_plan *x, const jk_plan *y)
+{
+    int64_t x_depth = useful_depth(x, LONG_ROWS), y_depth = useful_depth(y, LONG_ROWS);
+    if (x_depth != y_depth)
+        return x_depth > y_depth;
+    if (even_tiles(x) != even_tiles(y))
+        return even_tiles(x);
+    return fewer_bytes(x, y);
+}
+
+static void judge(plan_choice *choice, jk_plan *candidate)
+{
+    if (!jk_plan_set_counts(candidate))
+        return;
+    if (choice->planner == JK_PLANNER_AUTO) {
+        candidate->seconds = jk_plan_predict_seconds(candidate, choice->machine, choice->pipelined);
+        if (candidate->seconds > choice->in_time)
+            return;
+    }
+    bool better = !choice->found;
+    if (!better && choice->by_time)
+        better = candidate->seconds < choice->best.seconds;
+    else if (!better && choice->planner == JK_PLANNER_AUTO)
+        better = handier(candidate, &choice->best);
+    else if (!better)
+        better = fewer_bytes(candidate, &choice->best);
+    if (better)
+        choice->best = *candidate;
+    choice->found = true;
+}
+
+/* Give left-over memory to the operand that the tiles of a row share, as far as it has panels. */
+static void spend_left_over(const plan_choice *choice, jk_plan *plan)
+{
+    const jk_problem *p = &plan->problem;
+    bool by_rows = plan->order == JK_ORDER_IJ;
+    if (!choice->pipelined || (by_rows ? plan->nt : plan->mt) == 1)
+        return;
+    int64_t *slots = by_rows ? &plan->a_slots : &plan->b_slots;
+    size_t align = jk_largest_element(p);
+    int64_t elements = plan->bk * (by_rows ? plan->bm : plan->bn);
+    jk_u128 panel =
+        jk_round_up_bytes((jk_u128)elements * (jk_u128)(by_rows ? p->a_bytes : p->b_bytes), align);
+    uint64_t left = choice->space.room - plan->peak_bytes;
+    int64_t useful = jk_min(plan->kt, MOST_SLOTS) - *slots;
+    if (useful <= 0 || left < panel)
+        return;
+    uint64_t more = left / (uint64_t)panel;
+    more = more < (uint64_t)useful ? more : (uint64_t)useful;
+    *slots += (int64_t)more;
+    plan->peak_bytes += more * (uint64_t)panel;
+}
+
+static void consider(void *user, const jk_recipe *recipe, const int64_t block[2])
+{
+    plan_choice *choice = user;
+    const jk_problem *p = choice->space.problem;
+    jk_plan plan = {
+        .problem = *p,
+        .planner = choice->planner,
+        .schedule = JK_SCHEDULE_C_STATIONARY,
+        .serpentine = true,
+        .bm = block[JK_ROWS],
+        .bn = block[JK_COLS],
+        .bk = recipe->bk,
+    };
+    jk_plan_set_grid(&plan);
+    plan.a_slots = jk_min(recipe->slots[JK_ROWS], plan.kt);
+    plan.b_slots = jk_min(recipe->slots[JK_COLS], plan.kt);
+    plan.c_slots = plan.mt == 1 && plan.nt == 1 ? 1 : recipe->c_slots;
+    plan.peak_bytes = (uint64_t)jk_plan_slots_bytes(&plan, jk_largest_element(p));
+    for (int order = JK_ORDER_IJ; order <= JK_ORDER_JI; order++) {
+        jk_plan candidate = plan;
+        candidate.order = (jk_order)order;
+        spend_left_over(choice, &candidate);
+        judge(choice, &candidate);
+    }
+}
+
+static void try_recipe(plan_choice *choice, const jk_recipe *recipe)
+{
+    if (!jk_tiles_near_least(&choice->space, recipe, consider, choice))
+        return;
+    jk_tiles_few(&choice->space, recipe, consider, choice);
+    int64_t panels = jk_ceil_div(choice->space.problem->k, recipe->bk);
+    if (!choice->pipelined || panels > MOST_SLOTS)
+        return;
+    jk_tiles_resident(&choice->space, recipe, JK_ROWS, consider, choice);
+    jk_tiles_resident(&choice->space, recipe, JK_COLS, consider, choice);
+}
+
+static void try_depth(plan_choice *choice, int64_t bk)
+{
+    static const int64_t quanta[] = {128, 16, 1};
+    int64_t panels = jk_ceil_div(choice->space.problem->k, bk);
+    int64_t most_c = choice->pipelined ? 2 : 1;
+    int64_t least_slots = choice->pipelined ? 2 : 1, most_slots = choice->pipelined ? 3 : 1;
+    for (int64_t c = 1; c <= most_c; c++) {
+        for (int64_t p = least_slots; p <= most_slots; p++) {
+            int64_t slots = jk_min(p, panels);
+            for (size_t q = 0; q < sizeof quanta / sizeof *quanta; q++) {
+                jk_recipe recipe = {bk, {slots, slots}, c, quanta[q]};
+                try_recipe(choice, &recipe);
+            }
+            if (slots == panels)
+                break;
+        }
+    }
+}
+
+/* Depths are powers of two. The least one costs a tile of side sqrt(room) no more than an eighth of
+ * its reuse, and leaves a few panels in k. */
+static int64_t least_depth(const plan_choice *choice)
+{
+    const jk_problem *p = choice->space.problem;
+    double side = sqrt((double)choice->space.room / (double)jk_largest_element(p));
+    int64_t depth = SHALLOW;
+    while (depth > 1 && (double)depth > side / 16)
+        depth /= 2;
+    while (depth > EVEN && depth > p->k / 4)
+        depth /= 2;
+    return depth;
+}
+
+static void try_all(plan_choice *choice)
+{
+    int64_t deepest = jk_min(choice->space.problem->k, DEEPEST);
+    for (int64_t bk = least_depth(choice); bk < deepest; bk *= 2)
+        try_depth(choice, bk);
+    try_depth(choice, deepest);
+}
+
+/* Panels of about equal depth, where that moves no more. */
+static void balance_depth(jk_plan *plan)
+{
+    jk_plan balanced = *plan;
+    balanced.bk = jk_round_up(jk_ceil_div(plan->problem.k, plan->kt), EVEN);
+    if (balanced.bk >= plan->bk)
+        return;
+    jk_plan_set_grid(&balanced);
+    if (jk_plan_set_counts(&balanced) && balanced.h2d_bytes <= plan->h2d_bytes)
+        *plan = balanced;
+}
+
+bool jk_plan_c_stationary(const jk_problem *problem, const jk_machine *machine, jk_planner planner,
+                          bool pipelined, jk_plan *out)
+{
+    plan_choice choice = {
+        .space = {problem, machine->device_bytes - machine->reserve_bytes},
+        .machine = machine,
+        .planner = planner,
+        .pipelined = pipelined,
+        .by_time = planner == JK_PLANNER_AUTO,
+        .in_time = HUGE_VAL,
+    };
+    try_all(&choice);
+    if (choice.found && choice.by_time) {
+        choice.by_time = false;
+        choice.found = false;
+        choice.in_time = 1.02 * choice.best.seconds;
+        try_all(&choice);
+    }
+    if (!choice.found)
+        return false;
+    balance_depth(&choice.best);
+    *out = choice.best;
+    return true;
+}

@@ -1,0 +1,100 @@
+/* What the planner's files share with one another. */
+#ifndef JK_PLANNER_INTERNAL_H
+#define JK_PLANNER_INTERNAL_H
+
+#include "planner/plan.h"
+
+/* Totals are added up in 128 bits, where no product that the planner accepts can overflow. */
+__extension__ typedef unsigned __int128 jk_u128;
+
+/* The two operands: A, which runs along the rows of D, and B along its columns. What holds for one
+ * holds for the other with the roles exchanged, so most of the planner says `side` for either. */
+enum { JK_ROWS, JK_COLS };
+
+static inline int64_t jk_round_up(int64_t value, int64_t unit)
+{
+    return jk_ceil_div(value, unit) * unit;
+}
+
+static inline jk_u128 jk_round_up_bytes(jk_u128 bytes, size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static inline int64_t jk_side_length(const jk_problem *problem, int side)
+{
+    return side == JK_ROWS ? problem->m : problem->n;
+}
+
+static inline int jk_side_bytes(const jk_problem *problem, int side)
+{
+    return side == JK_ROWS ? problem->a_bytes : problem->b_bytes;
+}
+
+/* Bytes of the largest element: every slot is a multiple of it. */
+size_t jk_largest_element(const jk_problem *problem);
+
+/* ---- bytes.c: what a plan with tiles, order and slots moves ---- */
+
+/* Bytes and pages of A and B that go to the device. */
+typedef struct jk_traffic {
+    jk_u128 bytes[2];
+    jk_u128 pages[2];
+} jk_traffic;
+
+/* Set mt, nt and kt from the tiles. */
+void jk_plan_set_grid(jk_plan *plan);
+
+jk_traffic jk_plan_traffic(const jk_plan *plan);
+
+/* Set steps, pages and bytes moved. False when one of them cannot be counted in 64 bits. */
+bool jk_plan_set_counts(jk_plan *plan);
+
+/* All slots together, each rounded up to a multiple of `align`. */
+jk_u128 jk_plan_slots_bytes(const jk_plan *plan, size_t align);
+
+/* ---- seconds.c ---- */
+
+/* Predicted time of a plan whose counts are set. */
+double jk_plan_predict_seconds(const jk_plan *plan, const jk_machine *machine, bool pipelined);
+
+/* ---- tile_search.c: the tiles worth looking at ---- */
+
+typedef struct jk_tile_space {
+    const jk_problem *problem;
+    uint64_t room; /* bytes for all slots */
+} jk_tile_space;
+
+/* What stays fixed while tiles are searched. */
+typedef struct jk_recipe {
+    int64_t bk;
+    int64_t slots[2]; /* of A and of B */
+    int64_t c_slots;
+    int64_t quantum; /* sides of tiles are multiples of it, or the whole side */
+} jk_recipe;
+
+/* Called with a tile that fits: block[JK_ROWS] x block[JK_COLS]. */
+typedef void jk_tile_visit(void *user, const jk_recipe *recipe, const int64_t block[2]);
+
+/* Visit tiles among which is one that moves the fewest bytes of A and B with this recipe when
+ * nothing stays on the device between tiles. Returns whether any tile fits. */
+bool jk_tiles_near_least(const jk_tile_space *space, const jk_recipe *recipe, jk_tile_visit *visit,
+                         void *user);
+
+/* Visit the largest tiles for every small number of rows, or of columns, of tiles. */
+void jk_tiles_few(const jk_tile_space *space, const jk_recipe *recipe, jk_tile_visit *visit,
+                  void *user);
+
+/* Visit tiles that leave room for all kt panels of `side` in slots: that operand is then copied
+ * once while a whole row (or column) of tiles is made. */
+void jk_tiles_resident(const jk_tile_space *space, const jk_recipe *recipe, int side,
+                       jk_tile_visit *visit, void *user);
+
+/* ---- schedules: fill *out but for what finishing adds; false when nothing countable fits ---- */
+
+bool jk_plan_page(const jk_problem *problem, const jk_machine *machine, bool pipelined,
+                  jk_plan *out);
+bool jk_plan_c_stationary(const jk_problem *problem, const jk_machine *machine, jk_planner planner,
+                          bool pipelined, jk_plan *out);
+
+#endif

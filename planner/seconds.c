@@ -1,0 +1,96 @@
+/* How long a plan takes on a described machine.
+ *
+ * Pipelined, every resource works at its own rate and the slowest sets the pace; before it lies the
+ * time to fill the pipeline, after it the time to store the last tile. The rates are rough, so the
+ * model only has to rank plans and to be right about what binds. */
+#include "planner/internal.h"
+
+#include <math.h>
+
+static double over(double amount, double rate)
+{
+    return rate > 0 ? amount / rate : 0;
+}
+
+/* The products, with what they re-read and re-write in the device's own memory: each step but the
+ * first of a tile adds to the tile that lies there. A GPU overlaps that with arithmetic; cores do
+ * not. */
+static double product_seconds(const jk_plan *plan, const jk_machine *machine)
+{
+    const jk_problem *p = &plan->problem;
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    double arithmetic = over(2 * m * n * k, machine->flops);
+    double c_bytes = m * n * p->c_bytes * (2 * (double)plan->kt - 1);
+    double operand_bytes =
+        m * k * p->a_bytes * (double)plan->nt + k * n * p->b_bytes * (double)plan->mt;
+    double issue = (double)plan->steps * machine->step_seconds;
+    if (machine->shared_cores)
+        return issue + arithmetic + over(c_bytes, machine->device_memory);
+    return issue + fmax(arithmetic, over(c_bytes + operand_bytes, machine->device_memory));
+}
+
+/* A copy that nothing hides. Where device memory is host memory, it comes straight from the file.
+ */
+static double bare_copy_seconds(double bytes, const jk_machine *machine)
+{
+    double copy = over(bytes, machine->h2d);
+    return machine->shared_cores ? fmax(copy, over(bytes, machine->disk_read)) : copy;
+}
+
+/* What waits when one tile follows another. A new tile begins with the panel that the old one ended
+ * with, and the operand that changed needs it in the very slot that the last step still uses:
+ * either that copy or that step is idle meanwhile. */
+static double turn_seconds(const jk_plan *plan, const jk_machine *machine, double products)
+{
+    const jk_problem *p = &plan->problem;
+    if (!plan->serpentine)
+        return 0;
+    double a = bare_copy_seconds((double)plan->bm * (double)plan->bk * p->a_bytes, machine);
+    double b = bare_copy_seconds((double)plan->bk * (double)plan->bn * p->b_bytes, machine);
+    double step = products / (double)plan->steps;
+    double outer = (double)(plan->order == JK_ORDER_IJ ? plan->mt : plan->nt);
+    double tiles = (double)plan->mt * (double)plan->nt;
+    double outer_panel = plan->order == JK_ORDER_IJ ? a : b;
+    double inner_panel = plan->order == JK_ORDER_IJ ? b : a;
+    return (tiles - outer) * fmin(inner_panel, step) + (outer - 1) * fmin(outer_panel, step);
+}
+
+/* An operand that stays whole through a row of tiles is replaced at one stroke at the turn; the
+ * products wait for what does not fit beside those of one tile. */
+static double burst_seconds(const jk_plan *plan, const jk_machine *machine, double products)
+{
+    const jk_problem *p = &plan->problem;
+    bool by_rows = plan->order == JK_ORDER_IJ;
+    if (plan->kt == 1 || (by_rows ? plan->a_slots : plan->b_slots) < plan->kt)
+        return 0;
+    double block = by_rows ? (double)plan->bm * p->a_bytes : (double)plan->bn * p->b_bytes;
+    double load = bare_copy_seconds(block * (double)p->k, machine);
+    double tile = products / ((double)plan->mt * (double)plan->nt);
+    return (double)((by_rows ? plan->mt : plan->nt) - 1) * fmax(0, load - tile);
+}
+
+double jk_plan_predict_seconds(const jk_plan *plan, const jk_machine *machine, bool pipelined)
+{
+    const jk_problem *p = &plan->problem;
+    double products = product_seconds(plan, machine);
+    double up = over((double)plan->h2d_bytes, machine->h2d);
+    double down = over((double)plan->d2h_bytes, machine->d2h);
+    double read = over((double)plan->file_read_bytes, machine->disk_read);
+    double write = over((double)plan->file_write_bytes, machine->disk_write);
+    if (!pipelined)
+        return products + up + down + read + write;
+
+    double panels =
+        (double)plan->bk * ((double)plan->bm * p->a_bytes + (double)plan->bn * p->b_bytes);
+    double tile = (double)plan->bm * (double)plan->bn * p->c_bytes;
+    double store = over(tile, machine->d2h) + over(tile, machine->disk_write);
+    double fill = over(panels, machine->disk_read) + over(panels, machine->h2d);
+    double cores = products + burst_seconds(plan, machine, products);
+    if (machine->shared_cores)
+        cores += up + down;
+    double pace = fmax(fmax(cores, fmax(up, down)), fmax(read, write));
+    /* A lone tile of D is stored in bands while its successor begins; about one band shows. */
+    double shown = plan->c_slots == 1 ? store / 8 : 0;
+    double tiles = (double)plan->mt * (double)plan->nt;
+    return fill + pace + turn_seconds(plan, machine, products) + (tiles - 1) * shown + store;
+}

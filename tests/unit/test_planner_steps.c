@@ -1,0 +1,278 @@
+/* A replay of every step must add up to what the plan predicts, and must find in its slots what it
+ * does not copy. */
+#include "planner/internal.h"
+
+#include <criterion/criterion.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t random_state = 20240607;
+
+static uint64_t random_bits(void)
+{
+    uint64_t z = random_state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+static int64_t random_between(int64_t low, int64_t high)
+{
+    return low + (int64_t)(random_bits() % (uint64_t)(high - low + 1));
+}
+
+/* About as many numbers of each length. */
+static int64_t random_extent(int64_t most)
+{
+    return random_between(1, jk_max(1, most >> random_between(0, 9)));
+}
+
+static int random_element(void)
+{
+    return 1 << random_between(0, 4);
+}
+
+/* Replays ask millions of questions, which Criterion's own assertions are too slow for. */
+static const jk_plan *current;
+
+static void hold(bool true_as_promised, const char *what)
+{
+    char text[2048];
+    if (true_as_promised)
+        return;
+    jk_plan_format(current, true, text, sizeof text);
+    cr_assert_fail("%s: %s", what, text);
+}
+
+/* What lies in the slots of an operand: block index times kt plus panel, -1 for nothing. */
+typedef struct operand {
+    int64_t slots;
+    int64_t *held;
+    uint64_t bytes;
+    int64_t pages;
+} operand;
+
+static operand operand_make(int64_t slots)
+{
+    operand op = {.slots = slots, .held = malloc((size_t)slots * sizeof(int64_t))};
+    cr_assert_not_null(op.held);
+    for (int64_t i = 0; i < slots; i++)
+        op.held[i] = -1;
+    return op;
+}
+
+static void operand_use(operand *op, bool always_copies, int64_t slot, int64_t panel, bool load,
+                        int64_t bytes)
+{
+    hold(slot >= 0 && slot < op->slots, "slot outside its array");
+    if (load) {
+        hold(always_copies || op->held[slot] != panel, "copies what is already there");
+        op->held[slot] = panel;
+        op->bytes += (uint64_t)bytes;
+        op->pages++;
+    }
+    hold(op->held[slot] == panel, "the panel is not in its slot");
+}
+
+static void check_step(const jk_plan *plan, const jk_step *step, int64_t s)
+{
+    const jk_problem *p = &plan->problem;
+    hold(step->tile == s / plan->kt, "tile number");
+    hold(step->first == (s % plan->kt == 0), "first step of a tile");
+    hold(step->last == ((s + 1) % plan->kt == 0), "last step of a tile");
+    hold(step->load_c == (p->read_c && step->first), "reading C");
+    hold(step->c_slot == step->tile % plan->c_slots, "slot of C");
+    hold(step->a_slot == step->p % plan->a_slots, "slot of A");
+    hold(step->b_slot == step->p % plan->b_slots, "slot of B");
+    hold(step->row == step->i * plan->bm, "first row");
+    hold(step->col == step->j * plan->bn, "first column");
+    hold(step->depth_start == step->p * plan->bk, "first index of k");
+    hold(step->rows == jk_min(plan->bm, p->m - step->row), "rows");
+    hold(step->cols == jk_min(plan->bn, p->n - step->col), "columns");
+    hold(step->depth == jk_min(plan->bk, p->k - step->depth_start), "depth");
+    hold(step->rows > 0 && step->cols > 0 && step->depth > 0, "empty step");
+}
+
+/* Each tile of D meets each panel once, and all steps of a tile come together. */
+static void check_coverage(const jk_plan *plan)
+{
+    unsigned char *seen = calloc((size_t)plan->steps, 1);
+    cr_assert_not_null(seen);
+    jk_step before = {.tile = -1};
+    int64_t products = 0;
+    for (int64_t s = 0; s < plan->steps; s++) {
+        jk_step step = jk_plan_step(plan, s);
+        check_step(plan, &step, s);
+        bool same_tile = step.i == before.i && step.j == before.j;
+        hold(step.tile != before.tile || same_tile, "a tile that wanders");
+        int64_t cell = (step.i * plan->nt + step.j) * plan->kt + step.p;
+        hold(cell >= 0 && cell < plan->steps && !seen[cell], "a step done twice");
+        seen[cell] = 1;
+        products += step.rows * step.cols * step.depth;
+        before = step;
+    }
+    hold(products == plan->problem.m * plan->problem.n * plan->problem.k, "products missing");
+    free(seen);
+}
+
+static void check_replay(const jk_plan *plan)
+{
+    const jk_problem *p = &plan->problem;
+    bool page = plan->schedule == JK_SCHEDULE_PAGE;
+    operand a = operand_make(plan->a_slots), b = operand_make(plan->b_slots);
+    uint64_t c_up = 0, c_down = 0;
+    int64_t c_pages = 0, stores = 0;
+    for (int64_t s = 0; s < plan->steps; s++) {
+        jk_step step = jk_plan_step(plan, s);
+        operand_use(&a, page, step.a_slot, step.i * plan->kt + step.p, step.load_a,
+                    step.rows * step.depth * p->a_bytes);
+        operand_use(&b, page, step.b_slot, step.j * plan->kt + step.p, step.load_b,
+                    step.depth * step.cols * p->b_bytes);
+        uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
+        c_up += step.load_c ? tile : 0;
+        c_pages += step.load_c;
+        c_down += step.last ? tile : 0;
+        stores += step.last;
+    }
+    hold(plan->h2d_bytes == a.bytes + b.bytes + c_up, "bytes up");
+    hold(plan->h2d_pages == a.pages + b.pages + c_pages, "pages up");
+    hold(plan->d2h_bytes == c_down, "bytes down");
+    hold(plan->d2h_pages == stores, "pages down");
+    hold(plan->file_read_bytes == plan->h2d_bytes, "bytes read");
+    hold(plan->file_write_bytes == (uint64_t)(p->m * p->n * p->c_bytes), "bytes written");
+    jk_traffic traffic = jk_plan_traffic(plan);
+    hold(traffic.bytes[JK_ROWS] == a.bytes && traffic.bytes[JK_COLS] == b.bytes, "operands");
+    hold(traffic.pages[JK_ROWS] == (jk_u128)a.pages, "pages of A");
+    hold(traffic.pages[JK_COLS] == (jk_u128)b.pages, "pages of B");
+    free(a.held);
+    free(b.held);
+}
+
+static void check_memory(const jk_plan *plan, bool pipelined)
+{
+    const jk_problem *p = &plan->problem;
+    uint64_t a = jk_plan_a_slot_bytes(plan), b = jk_plan_b_slot_bytes(plan);
+    uint64_t c = jk_plan_c_slot_bytes(plan);
+    uint64_t all =
+        (uint64_t)plan->a_slots * a + (uint64_t)plan->b_slots * b + (uint64_t)plan->c_slots * c;
+    hold(plan->peak_bytes == all + plan->reserve_bytes, "peak");
+    hold(plan->peak_bytes <= plan->budget_bytes, "within the budget");
+    hold(plan->slot_align >= jk_largest_element(p), "elements aligned");
+    hold(a % plan->slot_align == 0 && b % plan->slot_align == 0 && c % plan->slot_align == 0,
+         "slots aligned");
+    hold(a >= (uint64_t)(plan->bm * plan->bk * p->a_bytes), "room for a panel of A");
+    hold(b >= (uint64_t)(plan->bk * plan->bn * p->b_bytes), "room for a panel of B");
+    hold(c >= (uint64_t)(plan->bm * plan->bn * p->c_bytes), "room for a tile of C");
+    if (!pipelined)
+        hold(plan->a_slots == 1 && plan->b_slots == 1 && plan->c_slots == 1, "one slot each");
+    if (plan->schedule == JK_SCHEDULE_C_STATIONARY) {
+        int64_t least = pipelined ? jk_min(2, plan->kt) : 1;
+        hold(plan->a_slots >= least && plan->a_slots <= plan->kt, "slots of A");
+        hold(plan->b_slots >= least && plan->b_slots <= plan->kt, "slots of B");
+    }
+}
+
+static void check_plan(const jk_plan *plan)
+{
+    current = plan;
+    check_coverage(plan);
+    check_replay(plan);
+}
+
+/* Any tiles, slots and order, not only such as a planner would choose. */
+Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
+{
+    for (int round = 0; round < 30000; round++) {
+        jk_plan plan = {
+            .problem = {.m = random_between(1, 30),
+                        .n = random_between(1, 30),
+                        .k = random_between(1, 30),
+                        .a_bytes = random_element(),
+                        .b_bytes = random_element(),
+                        .c_bytes = random_element(),
+                        .read_c = random_bits() % 2},
+            .schedule = JK_SCHEDULE_C_STATIONARY,
+            .order = random_bits() % 2 ? JK_ORDER_IJ : JK_ORDER_JI,
+            .serpentine = true,
+            .slot_align = 16,
+            .c_slots = random_between(1, 3),
+        };
+        plan.bm = random_between(1, plan.problem.m);
+        plan.bn = random_between(1, plan.problem.n);
+        plan.bk = random_between(1, plan.problem.k);
+        jk_plan_set_grid(&plan);
+        plan.a_slots = random_between(1, plan.kt);
+        plan.b_slots = random_between(1, plan.kt);
+        cr_assert(jk_plan_set_counts(&plan));
+        check_plan(&plan);
+    }
+}
+
+static jk_machine random_machine(const jk_problem *p, jk_planner planner, bool pipelined)
+{
+    jk_machine machine = {.reserve_bytes =
+                              random_bits() % 2 ? (uint64_t)random_between(1, 100000) : 0,
+                          .flops = 1e11,
+                          .h2d = 5e9,
+                          .d2h = 5e9,
+                          .disk_read = 2e9,
+                          .disk_write = 1e9,
+                          .device_memory = 1e10,
+                          .step_seconds = 1e-5,
+                          .shared_cores = random_bits() % 2};
+    machine.device_bytes = jk_plan_least_budget(p, &machine, planner, pipelined);
+    machine.device_bytes += random_bits() % 3 ? (uint64_t)random_extent(1000000) : 0;
+    return machine;
+}
+
+Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
+{
+    for (int round = 0; round < 1500; round++) {
+        jk_problem p = {.m = random_extent(700),
+                        .n = random_extent(700),
+                        .k = random_extent(700),
+                        .a_bytes = random_element(),
+                        .read_c = random_bits() % 2};
+        p.b_bytes = random_bits() % 4 ? p.a_bytes : random_element();
+        p.c_bytes = random_bits() % 4 ? p.a_bytes : random_element();
+        jk_planner planner = (jk_planner)(round % 3);
+        bool pipelined = random_bits() % 4;
+        jk_machine machine = random_machine(&p, planner, pipelined);
+        jk_plan plan;
+        jask_error err;
+        cr_assert_eq(jk_plan_make(&p, &machine, planner, pipelined, &plan, &err), JASK_OK, "%s",
+                     err.msg);
+        cr_assert_eq(plan.planner, planner);
+        cr_assert_eq(plan.schedule,
+                     planner == JK_PLANNER_PAGE ? JK_SCHEDULE_PAGE : JK_SCHEDULE_C_STATIONARY);
+        cr_assert_eq(plan.budget_bytes, machine.device_bytes);
+        cr_assert(plan.seconds > 0);
+        cr_assert(plan.h2d_bytes + plan.d2h_bytes >= plan.lower_bound_bytes);
+        check_plan(&plan);
+        check_memory(&plan, pipelined);
+    }
+}
+
+/* The slot counts of the page schedule, and that it copies both pages for every step. */
+Test(planner_steps, the_page_schedule_is_the_references)
+{
+    jk_problem p = {.m = 500, .n = 300, .k = 400, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
+    for (int pipelined = 0; pipelined <= 1; pipelined++) {
+        jk_machine machine = {.device_bytes = 262144};
+        jk_plan plan;
+        cr_assert_eq(jk_plan_make(&p, &machine, JK_PLANNER_PAGE, pipelined, &plan, NULL), JASK_OK);
+        int64_t shape[2] = {p.m, p.n}, page[2];
+        jask_page_shape(262144, JASK_F32, 2, shape, 2, JASK_FORWARD, pipelined, page, NULL);
+        cr_assert(plan.bm == page[0] && plan.bn == page[1] && plan.bk == page[0]);
+        cr_assert(plan.order == JK_ORDER_IJ && !plan.serpentine);
+        int64_t slots = pipelined ? 2 : 1;
+        cr_assert(plan.a_slots == slots && plan.b_slots == slots && plan.c_slots == slots);
+        for (int64_t s = 0; s < plan.steps; s++) {
+            jk_step step = jk_plan_step(&plan, s);
+            cr_assert(step.load_a && step.load_b);
+        }
+        cr_assert_eq(plan.h2d_pages, 2 * plan.steps);
+    }
+}
