@@ -5,14 +5,36 @@
 
 #include "common/base.h"
 
-/* Host memory that can be had: the least of MemAvailable and of limit - use for this process's control
- * group and each of its parents, v1 and v2. "max" and v1's huge number are no limit. `source` receives
+/* Host memory that can be had: the least of MemAvailable and of limit - use for this process's
+ * control group and each of its parents, v1 and v2. The limit is memory.high where that is below
+ * memory.max; inactive page cache is not use, because the kernel gives it up first. "max", v1's
+ * huge number and anything above MemTotal are no limit. `source` (may be NULL) receives
  * "MemAvailable" or the group's path. */
 jask_status jk_memory_available(const char *root, uint64_t *out_bytes, char *source,
                                 size_t source_size, jask_error *err);
 
-/* The file system type that holds `path` (which must be absolute and resolved), by the longest mount
- * point that is a prefix of it in <root>/proc/self/mountinfo. */
+/* The number behind `key` in a file of lines "key: number" or "key number", as /proc and control
+ * groups have them; with key "" the number that the file begins with. False when it is not there.
+ */
+bool jk_proc_number(const char *path, const char *key, uint64_t *out);
+
+/* One mount, as a line of /proc/self/mountinfo describes it. */
+typedef struct jk_mount {
+    char *root; /* the directory of the file system that is mounted */
+    char *point;
+    char *type;
+    char *options; /* of the file system */
+} jk_mount;
+
+/* Take a line apart, in place: the fields point into it, escapes undone. False for a foreign line.
+ */
+bool jk_mount_parse(char *line, jk_mount *out);
+
+/* `path` is `dir` or lies below it; whole components count, as they are written. */
+bool jk_path_within(const char *path, const char *dir);
+
+/* The file system type that holds `path` (which must be absolute and resolved), by the longest
+ * mount point that is a prefix of it in <root>/proc/self/mountinfo. */
 jask_status jk_mount_type(const char *root, const char *path, char *type, size_t type_size,
                           jask_error *err);
 
@@ -29,8 +51,8 @@ jask_status jk_scratch_prepare(const char *dir, const char *source, bool allow_t
 /* Seconds on a clock that only goes forward. The one place that reads a clock. */
 double jk_clock_seconds(void);
 
-/* Bytes this process has read from and written to storage (/proc/self/io); zeros where the system does
- * not say. */
+/* Bytes this process has read from and written to storage (/proc/self/io); zeros where the system
+ * does not say. */
 void jk_process_disk_bytes(uint64_t *out_read, uint64_t *out_written);
 
 #endif
