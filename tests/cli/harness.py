@@ -1,0 +1,134 @@
+"""What the cases share: running a tool in a directory of its own, and checking what it left there."""
+import os
+import shutil
+import subprocess
+import tempfile
+
+import npyfile
+
+CASES = []
+
+
+class Failed(Exception):
+    """A case found what must not be."""
+
+
+class Skipped(Exception):
+    """This machine cannot show what the case is about."""
+
+
+def case(function):
+    """Register a case; its docstring says what holds."""
+    CASES.append(function)
+    return function
+
+
+def check(condition, *details):
+    if not condition:
+        raise Failed("\n".join(str(d) for d in details))
+
+
+def check_equal(got, expected, what=""):
+    check(got == expected, f"{what}: got {got!r}", f"expected {expected!r}")
+
+
+class Result:
+    def __init__(self, args, code, out, err):
+        self.args, self.code, self.out, self.err = args, code, out, err
+
+    def __str__(self):
+        return f"$ {' '.join(map(str, self.args))}\nexit {self.code}\n{self.out}{self.err}"
+
+
+class Box:
+    """A directory with inputs, in which tools run. JASK_* variables from outside do not reach them.
+    Unless a case says otherwise the budget is 16 MiB, and results are not waited for on the disk."""
+
+    def __init__(self, gemm_path, info_path):
+        self.tools = {"gemm": gemm_path, "info": info_path}
+        self.dir = tempfile.mkdtemp(prefix="jask-cli-", dir=os.environ.get("JASK_TEST_TMP", "."))
+        self.dir = os.path.abspath(self.dir)
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("JASK_")}
+        self.env.update(JASK_MEMORY_BUDGET="16MiB", JASK_SYNC="0")
+
+    def close(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+        return name
+
+    def npy(self, name, shape, values, **how):
+        return self.write(name, npyfile.make(shape, values, **how))
+
+    def read(self, name):
+        return npyfile.Npy(self.path(name))
+
+    def listing(self):
+        """Every name below the box but an empty scratch directory."""
+        found = []
+        for top, dirs, files in os.walk(self.dir):
+            for name in dirs + files:
+                found.append(os.path.relpath(os.path.join(top, name), self.dir))
+        return sorted(name for name in found if name != ".jask_scratch")
+
+    def environment(self, env):
+        merged = {**self.env, **(env or {})}
+        return {k: v for k, v in merged.items() if v is not None}
+
+    def start(self, tool, *args, env=None, **popen):
+        return subprocess.Popen([self.tools[tool], *args], cwd=self.dir, env=self.environment(env),
+                                stdin=subprocess.DEVNULL, **popen)
+
+    def run(self, tool, *args, env=None, **popen):
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.PIPE)
+        with self.start(tool, *args, env=env, **popen) as process:
+            out, err = process.communicate(timeout=120)
+        return Result((os.path.basename(self.tools[tool]), *args), process.returncode,
+                      (out or b"").decode("utf-8", "surrogateescape"),
+                      (err or b"").decode("utf-8", "surrogateescape"))
+
+    def gemm(self, *args, **how):
+        return self.run("gemm", *args, **how)
+
+    def info(self, *args, **how):
+        return self.run("info", *args, **how)
+
+    def succeeds(self, *args, tool="gemm", **how):
+        """Exit 0 and not a word on stderr."""
+        result = self.run(tool, *args, **how)
+        check(result.code == 0 and result.err == "", result)
+        return result
+
+    def fails(self, code, needles, *args, tool="gemm", **how):
+        """Exit `code`, one line on stderr that holds every needle, no file made or changed."""
+        before = self.snapshot()
+        result = self.run(tool, *args, **how)
+        check(result.code == code, f"expected exit {code}", result)
+        check(result.err.startswith(f"jask-{tool}: ") and result.err.count("\n") == 1
+              and result.err.endswith("\n"), "expected one line on stderr", result)
+        for needle in needles:
+            check(str(needle) in result.err, f"expected {needle!r} in the message", result)
+        check_equal(self.snapshot(), before, "files")
+        return result
+
+    def snapshot(self):
+        """Names with size and time, which tell whether anything was touched."""
+        facts = {}
+        for name in self.listing():
+            status = os.lstat(self.path(name))
+            facts[name] = (status.st_ino, status.st_size, status.st_mtime_ns)
+        for name, fact in facts.items():
+            if os.path.isdir(self.path(name)):
+                facts[name] = fact[:1]
+        return facts
+
+    def product(self, a, b, *options, **how):
+        """The values of A times B."""
+        self.succeeds(a, b, "-o", "d.npy", "-q", *options, **how)
+        return self.read("d.npy")

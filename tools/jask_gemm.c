@@ -1,0 +1,258 @@
+/* jask-gemm: multiply files. */
+#include "cli_context.h"
+#include "cli_output.h"
+#include "cli_progress.h"
+#include "cli_report.h"
+#include "cli_signals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct job {
+    const cli_options *options;
+    cli_progress progress;
+    jask_context *ctx;
+    jask_array *a, *b, *c;
+    jask_dot_args args;
+    jask_plan *plan;
+    char *plan_json;
+} job;
+
+static void close_job(job *j)
+{
+    free(j->plan_json);
+    jask_plan_close(j->plan);
+    jask_array_close(j->c);
+    jask_array_close(j->b);
+    jask_array_close(j->a);
+    jask_context_close(j->ctx);
+}
+
+static jask_status fail(jask_error *err, jask_status code, const char *message)
+{
+    *err = (jask_error){.code = code};
+    snprintf(err->msg, sizeof err->msg, "%s", message);
+    return code;
+}
+
+static void set_threads(const cli_options *options)
+{
+    if (options->threads == 0)
+        return;
+    bool set = cli_blas_set_threads(options->threads);
+    if (options->verbose && set)
+        cli_note(options, "BLAS threads: %d", options->threads);
+    else if (options->verbose)
+        cli_note(options, "--threads %d has no effect: no BLAS that takes a thread count is loaded",
+                 options->threads);
+}
+
+/* A budget that was cut is said in any case. */
+static void note_budget(const job *j)
+{
+    jask_config config = {.struct_size = sizeof config};
+    char asked[CLI_SIZE_TEXT];
+    char got[CLI_SIZE_TEXT];
+    char available[CLI_SIZE_TEXT];
+    if (jask_get_config(j->ctx, &config, sizeof config, NULL) != JASK_OK)
+        return;
+    cli_size_text(config.memory_budget_bytes, got, sizeof got);
+    cli_size_text(config.asked_budget_bytes, asked, sizeof asked);
+    cli_size_text(config.available_bytes, available, sizeof available);
+    if (config.memory_budget_bytes < config.asked_budget_bytes)
+        cli_note(j->options, "budget cut from %s to %s, 0.8 of the memory available (%s)", asked,
+                 got, config.available_source);
+    if (j->options->verbose)
+        cli_note(j->options, "budget %s; %s available (%s); scratch %s; device %s", got, available,
+                 config.available_source, config.scratch_dir, config.device);
+}
+
+static jask_status make_input(job *j, const char *name, int64_t rows, int64_t cols, uint64_t seed,
+                              jask_array **out, jask_error *err)
+{
+    if (j->progress.shown || j->options->verbose)
+        cli_note(j->options, "making %s, %" PRId64 " x %" PRId64 ", in scratch", name, rows, cols);
+    return cli_random_array(j->ctx, j->options->dtype, rows, cols, seed, out, err);
+}
+
+static jask_status make_inputs(job *j, jask_error *err)
+{
+    const cli_options *o = j->options;
+    const cli_sizes *s = &o->size;
+    jask_status st = o->transpose_a ? make_input(j, "A", s->k, s->m, 1, &j->a, err)
+                                    : make_input(j, "A", s->m, s->k, 1, &j->a, err);
+    if (st == JASK_OK)
+        st = o->transpose_b ? make_input(j, "B", s->n, s->k, 2, &j->b, err)
+                            : make_input(j, "B", s->k, s->n, 2, &j->b, err);
+    if (st == JASK_OK && o->beta != 0)
+        st = make_input(j, "C", s->m, s->n, 3, &j->c, err);
+    return st;
+}
+
+static jask_status open_inputs(job *j, jask_error *err)
+{
+    const cli_options *o = j->options;
+    jask_status st = jask_array_open(o->files[0], &j->a, err);
+    if (st == JASK_OK)
+        st = jask_array_open(o->files[1], &j->b, err);
+    if (st == JASK_OK && o->c && o->beta != 0)
+        st = jask_array_open(o->c, &j->c, err);
+    return st;
+}
+
+/* Context and inputs. Files are looked at before anything is made, and with --plan --size nothing
+ * is. */
+static jask_status open_job(job *j, const cli_options *options, jask_error *err)
+{
+    *j = (job){.options = options};
+    cli_progress_init(&j->progress, options);
+    set_threads(options);
+    jask_dot_args_init(&j->args, sizeof j->args);
+    j->args.alpha = options->alpha;
+    j->args.beta = options->beta;
+    j->args.transpose_a = options->transpose_a;
+    j->args.transpose_b = options->transpose_b;
+    j->args.output = options->output;
+    jask_status st = cli_context_open(options, &j->progress, &j->ctx, err);
+    if (st != JASK_OK)
+        return st;
+    note_budget(j);
+    if (options->size.m < 0)
+        st = open_inputs(j, err);
+    else if (!options->plan)
+        st = make_inputs(j, err);
+    j->args.c = j->c;
+    return st;
+}
+
+/* The plan as text or JSON, to be freed; NULL without memory. */
+static char *format_plan(const jask_plan *plan, int json)
+{
+    size_t size = jask_plan_format(plan, json, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text)
+        jask_plan_format(plan, json, text, size);
+    return text;
+}
+
+static jask_status make_plan(job *j, jask_error *err)
+{
+    const cli_options *o = j->options;
+    const cli_sizes *s = &o->size;
+    jask_status st =
+        j->a ? jask_dot_plan(j->ctx, j->a, j->b, &j->args, &j->plan, err)
+             : jask_dot_plan_sizes(j->ctx, o->dtype, s->m, s->n, s->k, &j->args, &j->plan, err);
+    if (st != JASK_OK)
+        return st;
+    j->plan_json = format_plan(j->plan, 1);
+    return j->plan_json ? JASK_OK : fail(err, JASK_ERR_NOMEM, "no memory for the plan's text");
+}
+
+static jask_status print_plan(job *j, jask_error *err)
+{
+    if (j->options->json) {
+        puts(j->plan_json);
+        return JASK_OK;
+    }
+    char *text = format_plan(j->plan, 0);
+    if (!text)
+        return fail(err, JASK_ERR_NOMEM, "no memory for the plan's text");
+    fputs(text, stdout);
+    free(text);
+    return JASK_OK;
+}
+
+/* Bytes of the inputs, a file that is given twice counted once. */
+static uint64_t input_bytes(const job *j)
+{
+    const jask_array *inputs[] = {j->a, j->b, j->c};
+    jask_array_info info[3];
+    uint64_t bytes = 0;
+    for (int i = 0; i < 3 && inputs[i]; i++) {
+        bool seen = false;
+        jask_array_get_info(inputs[i], &info[i], sizeof info[i]);
+        for (int earlier = 0; j->options->size.m < 0 && earlier < i; earlier++)
+            seen = seen || strcmp(info[earlier].path, info[i].path) == 0;
+        bytes += seen ? 0 : info[i].data_bytes;
+    }
+    return bytes;
+}
+
+static jask_status verify(job *j, const jask_array *d, jask_verification *out, jask_error *err)
+{
+    cli_progress_begin(&j->progress, "verify");
+    jask_status st = jask_dot_verify(j->ctx, j->a, j->b, d, &j->args, out, sizeof *out, err);
+    cli_progress_end(&j->progress, st == JASK_OK);
+    if (st == JASK_OK && !out->passed)
+        cli_error(j->options->tool,
+                  "'%s' is not the product: largest z %.3g in row %" PRId64 ", rms z %.3g",
+                  j->args.output ? j->args.output : "(scratch)", out->max_z, out->worst_row,
+                  out->rms_z);
+    return st;
+}
+
+/* One product, checked and reported. *out_passed is left alone unless a check finds it wrong. */
+static jask_status run_once(job *j, int run, bool *out_passed, jask_error *err)
+{
+    const cli_options *o = j->options;
+    jask_report report = {.struct_size = sizeof report};
+    jask_verification found = {.struct_size = sizeof found};
+    jask_array *d = NULL;
+    bool keep = o->verify || !o->output;
+    cli_progress_begin(&j->progress, "product");
+    jask_status st = jask_dot(j->ctx, j->a, j->b, &j->args, keep ? &d : NULL, &report, err);
+    cli_progress_end(&j->progress, st == JASK_OK);
+    if (st == JASK_OK && o->verify)
+        st = verify(j, d, &found, err);
+    jask_array_close(d);
+    if (st != JASK_OK)
+        return st;
+    cli_result result = {.report = &report,
+                         .plan_json = j->plan_json,
+                         .verification = o->verify ? &found : NULL,
+                         .output = o->output,
+                         .input_bytes = input_bytes(j),
+                         .run = run};
+    if (o->json)
+        cli_report_json(&result);
+    else if (!o->quiet)
+        cli_report_text(o, &result);
+    fflush(stdout);
+    *out_passed = *out_passed && (!o->verify || found.passed);
+    return JASK_OK;
+}
+
+static jask_status run_all(job *j, bool *out_passed, jask_error *err)
+{
+    jask_status st = JASK_OK;
+    for (int run = 1; run <= j->options->repeat && st == JASK_OK; run++) {
+        if (cli_stop_signal())
+            return fail(err, JASK_ERR_CANCELED, "stopped by a signal");
+        st = run_once(j, run, out_passed, err);
+    }
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    cli_options options;
+    jask_error err;
+    job j;
+    bool passed = true;
+    cli_signals_init();
+    int code = cli_options_parse(&options, CLI_GEMM, argc, argv);
+    if (code >= 0)
+        return code;
+    jask_status st = open_job(&j, &options, &err);
+    if (st == JASK_OK)
+        st = make_plan(&j, &err);
+    if (st == JASK_OK)
+        st = options.plan ? print_plan(&j, &err) : run_all(&j, &passed, &err);
+    code = passed ? CLI_OK : CLI_MISMATCH;
+    if (st != JASK_OK)
+        code = cli_fail(&options, &err);
+    close_job(&j);
+    return cli_finish(options.tool, code);
+}
