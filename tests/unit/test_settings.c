@@ -249,6 +249,10 @@ Test(settings, names_an_option_that_cannot_be_read)
     options.sync = 2;
     check_refusal(jk_settings_init(&settings, &options, &err), &err, "option sync", "2", "1 or -1");
     options = empty_options();
+    options.sync = -2;
+    check_refusal(jk_settings_init(&settings, &options, &err), &err, "option sync", "-2",
+                  "1 or -1");
+    options = empty_options();
     options.io_threads = -3;
     check_refusal(jk_settings_init(&settings, &options, &err), &err, "option io_threads", "-3",
                   "from 1 to 64");
