@@ -80,7 +80,8 @@ def damaged_headers_are_refused(box):
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)",
         "[]", "", "{}",
     ]
-    for descr in ("|O", "<f1", "<f16", "<U4", "<M8[ns]", "|V2", "<ixy", "", "<", "<f", "<f999999999"):
+    for descr in ("|O", "<f1", "<f16", "<U4", "<M8[ns]", "|V2", "<ixy", "", "<", "<f",
+                  "<f999999999"):
         texts.append(npyfile.describe((2, 2), descr))
     for text in texts:
         box.write("a.npy", npyfile.header(text) + bytes(64))
@@ -228,7 +229,7 @@ def bytes_read():
 
 @case
 def names_of_files_do_not_break_the_output(box):
-    """Quotes, newlines and bytes that are no characters: one line on stderr, valid JSON on stdout."""
+    """Quotes, newlines, bytes that are no characters: one line on stderr, valid JSON on stdout."""
     strange = os.fsdecode(b'a"\\\n\x1b[31m\xff.npy')
     with open(os.path.join(os.fsencode(box.dir), os.fsencode(strange)), "wb") as file:
         file.write(PLAIN)

@@ -57,15 +57,15 @@ def one_file_can_be_both_operands(box):
 
 @case
 def f32_means_f32(box):
-    """No rounding to fewer bits: 1024.5, 2049, 4097 times 1; and sums beyond 2^24 keep exact terms."""
+    """No operand is rounded to fewer bits: 1024.5, 2049, 4097 times 1 stay what they are."""
     for value in (1024.5, 2049, 4097, 16777215):
         check_equal(product_of(box, (1, 1), [value], (1, 1), [1]).values, [value])
 
 
 @case
 def ones_count_k(box):
-    """All-ones products give k everywhere, for k around block sizes, under a budget that forces many
-    tiles."""
+    """All-ones products give k everywhere, for k around block sizes, under a budget that forces
+    many tiles."""
     for k in (1, 2, 17, 63, 65, 129, 1000, 4097):
         d = product_of(box, (65, k), 1, (k, 67), 1, "-b", "256KiB")
         check_equal((d.shape, set(d.values)), ((65, 67), {k}), k)

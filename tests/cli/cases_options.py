@@ -130,7 +130,7 @@ def closed_pipe_on_stdout_fails(box):
 
 @case
 def closed_descriptors_do_not_reach_the_result(box):
-    """Started without stdout and stderr, the result's file does not get what they would have got."""
+    """Started without stdout and stderr, what they would have got does not end in the result."""
     box.npy("a.npy", (2, 2), [1, 2, 3, 4])
     command = f'exec {box.tools["gemm"]} a.npy a.npy -o d.npy --progress always -v >&- 2>&-'
     code = subprocess.call(["sh", "-c", command], cwd=box.dir, env=box.env)

@@ -44,7 +44,7 @@ def failures_leave_the_target_alone(box):
 
 @case
 def results_may_replace_an_input(box):
-    """Under its own name, ./ and //, through a symlink: the result is right, and a symlink stays one."""
+    """Under its own name, ./ and //, through a symlink: right values, and a symlink stays one."""
     names = ("a.npy", "./a.npy", ".//a.npy", "link", box.path("a.npy"))
     os.symlink("a.npy", box.path("link"))
     for name in names:
@@ -113,9 +113,9 @@ def made_inputs_have_the_asked_shapes(box):
 
 @case
 def variables_of_other_programs_change_nothing(box):
-    """A home and a temp directory that do not exist, CUDA variables, a locale with decimal commas."""
+    """Home and temp directories that do not exist, CUDA variables, a locale with decimal commas."""
     square(box)
-    for name, value in (("TMPDIR", "/nonexistent"), ("HOME", "/nonexistent"), ("LC_ALL", "de_DE.UTF-8"),
-                        ("CUDA_VISIBLE_DEVICES", ""), ("CUDA_VISIBLE_DEVICES", "abc")):
+    for name, value in (("TMPDIR", "/nonexistent"), ("HOME", "/nonexistent"),
+                        ("LC_ALL", "de_DE.UTF-8"), ("CUDA_VISIBLE_DEVICES", "abc")):
         d = box.product("a.npy", "a.npy", "--alpha", "1.5", env={name: value})
         check_equal(d.values, [1.5 * v for v in SQUARE], name)

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import npyfile
-from harness import case, check, check_equal
+from harness import Skipped, case, check, check_equal
 
 TEXTS = ("op", "dtype", "device", "planner", "cache")
 COUNTS = ("run", "m", "n", "k", "budget_bytes", "peak_device_bytes", "peak_host_bytes", "h2d_pages",
@@ -17,8 +17,8 @@ SECONDS = ("seconds", "read_seconds", "compute_seconds", "write_seconds", "commi
            "stall_seconds")
 PLAN = ("schedule", "bm", "bn", "bk", "h2d_bytes", "d2h_bytes", "file_read_bytes",
         "lower_bound_bytes", "peak_bytes", "seconds")
-ROWS = ("op", "shape", "dtype", "device", "plan", "seconds", "gflops", "budget", "peak", "h2d", "d2h",
-        "file", "disk", "cache", "verified", "output")
+ROWS = ("op", "shape", "dtype", "device", "plan", "seconds", "gflops", "budget", "peak", "h2d",
+        "d2h", "file", "disk", "cache", "verified", "output")
 
 
 def inputs(box, m=200, n=100, k=150):
@@ -118,6 +118,27 @@ def verification_is_reported(box):
 
 
 @case
+def wrong_results_are_found(box):
+    """A BLAS that gets one element wrong: unnoticed without --verify, exit 4 with it, and said on
+    stderr, in the table and in JSON."""
+    if not box.wrong_blas_path:
+        raise Skipped("built without a BLAS library")
+    asan = os.environ.get("ASAN_OPTIONS", "")
+    env = {"LD_PRELOAD": box.wrong_blas_path, "ASAN_OPTIONS": asan + ":verify_asan_link_order=0"}
+    args = inputs(box)
+    check_equal(report_of(box, *args, env=env)["verified"], None)
+    first, second = box.read("d.npy").values[:2]
+    check(first > 150 and second == 150, "the wrong BLAS is not in use", first, second)
+    result = box.gemm(*args, "--verify", "--json", env=env)
+    check(result.code == 4 and result.err.count("\n") == 1, result)
+    check("'d.npy' is not the product" in result.err and "row 0" in result.err, result)
+    report = json.loads(result.out)
+    check_equal((report["verified"], report["verification"]["worst_row"]), (False, 0))
+    result = box.gemm(*args, "--verify", "--repeat", "2", env=env)
+    check(result.code == 4 and len(re.findall(r"^verified +NO", result.out, re.M)) == 2, result)
+
+
+@case
 def failures_are_objects_too(box):
     """With --json a failure writes {"error": ...} on stdout and its line on stderr."""
     result = box.fails(3, [], *inputs(box), "--json", "-b", "1")
@@ -128,7 +149,7 @@ def failures_are_objects_too(box):
 
 @case
 def times_are_those_of_the_clock(box):
-    """Reported seconds are no more than the run took, and most of it for a run that computes."""
+    """Reported seconds are no more than the process took, and GFLOP/s follow from them."""
     start = time.monotonic()
     report = report_of(box, "--size", "1200", "-b", "4MiB")
     wall = time.monotonic() - start
@@ -193,7 +214,8 @@ def progress_lines_rise_to_100_percent(box):
     took = time.monotonic() - start
     check(result.code == 0 and result.out == "", result)
     lines = result.err.splitlines()
-    percents = [int(re.match(r"product +(\d+)%  step \d+ of \d+ .*GB/s", line)[1]) for line in lines]
+    form = re.compile(r"product +(\d+)%  step \d+ of \d+  [\d.]+ GB/s  ")
+    percents = [int(form.match(line)[1]) for line in lines]
     check(percents == sorted(percents) and percents[-1] == 100, result)
     check(percents.count(100) == 1, result)
     check(len(lines) >= int(took / 2.5), f"{len(lines)} lines in {took} s", result)
@@ -221,7 +243,7 @@ def on_a_terminal(box, *args):
 
 @case
 def a_terminal_gets_a_bar(box):
-    """Drawn over itself, at most 5 times a second, ended by one whole line; none with never or -q."""
+    """Drawn over itself, at most 5 times a second, ended by a whole line; none with never or -q."""
     args = slow_run(box, 2200)
     start = time.monotonic()
     code, text = on_a_terminal(box, *args)

@@ -9,7 +9,7 @@ from harness import Failed, case, check, check_equal
 
 
 def start_long_run(box, *options, **how):
-    """A product of zeros that takes far longer than any case here waits; returns once it computes."""
+    """A product of zeros that takes far longer than any case waits; returns once it computes."""
     if not os.path.exists(box.path("zero.npy")):
         npyfile.write_sparse(box.path("zero.npy"), (12000, 12000), "<f8")
     box.write("d.npy", b"precious")

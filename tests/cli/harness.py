@@ -1,4 +1,4 @@
-"""What the cases share: running a tool in a directory of its own, and checking what it left there."""
+"""What the cases share: running a tool in a directory of its own, checking what it left there."""
 import os
 import shutil
 import subprocess
@@ -42,10 +42,11 @@ class Result:
 
 class Box:
     """A directory with inputs, in which tools run. JASK_* variables from outside do not reach them.
-    Unless a case says otherwise the budget is 16 MiB, and results are not waited for on the disk."""
+    Unless a case says otherwise the budget is 16 MiB, and no result is waited for on the disk."""
 
-    def __init__(self, gemm_path, info_path):
+    def __init__(self, gemm_path, info_path, wrong_blas_path=None):
         self.tools = {"gemm": gemm_path, "info": info_path}
+        self.wrong_blas_path = wrong_blas_path
         self.dir = tempfile.mkdtemp(prefix="jask-cli-", dir=os.environ.get("JASK_TEST_TMP", "."))
         self.dir = os.path.abspath(self.dir)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("JASK_")}

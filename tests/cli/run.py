@@ -1,4 +1,8 @@
-"""Run the command-line cases and report in TAP: run.py JASK_GEMM JASK_INFO [PART_OF_A_NAME...]"""
+"""Run the command-line cases and report in TAP:
+
+    run.py JASK_GEMM JASK_INFO [WRONG_BLAS.so] [PART_OF_A_NAME...]
+
+The library, made from wrong_blas.c, serves the cases in which products go wrong."""
 import os
 import sys
 import traceback
@@ -16,9 +20,9 @@ import cases_signals  # noqa: E402,F401
 import harness  # noqa: E402
 
 
-def outcome(case, gemm, info):
+def outcome(case, tools):
     """"ok", "not ok" or "skip", and why."""
-    box = harness.Box(gemm, info)
+    box = harness.Box(*tools)
     try:
         case(box)
     except harness.Skipped as why:
@@ -33,13 +37,14 @@ def outcome(case, gemm, info):
 
 
 def main():
-    gemm, info = (os.path.abspath(path) for path in sys.argv[1:3])
-    names = sys.argv[3:]
+    count = 4 if sys.argv[3:4] and sys.argv[3].endswith(".so") else 3
+    tools = [os.path.abspath(path) for path in sys.argv[1:count]]
+    names = sys.argv[count:]
     cases = [c for c in harness.CASES if not names or any(n in c.__name__ for n in names)]
     failed = 0
     print(f"TAP version 13\n1..{len(cases)}", flush=True)
     for number, case in enumerate(cases, 1):
-        verdict, why = outcome(case, gemm, info)
+        verdict, why = outcome(case, tools)
         failed += verdict == "not ok"
         title = f"{case.__name__}: {' '.join(case.__doc__.split())}"
         if verdict == "skip":
