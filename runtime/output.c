@@ -220,7 +220,7 @@ static jask_status open_random(int dir_fd, const char *base, const char *name, m
         if (errno != EEXIST && errno != EINTR)
             break;
     }
-    return jk_fail_errno(err, "make a file for '%s'", name);
+    return jk_fail_errno(err, "make '%s' in its directory", name);
 }
 
 /* Files are made with the permissions that they end with, so that the system applies umask and

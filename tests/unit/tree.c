@@ -1,6 +1,7 @@
 #include "tree.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
@@ -47,4 +48,29 @@ void tree_remove(char *tree)
 {
     nftw(tree, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(tree);
+}
+
+int tree_entries(const char *dir)
+{
+    int count = 0;
+    DIR *d = opendir(dir);
+    cr_assert_not_null(d, "%s", dir);
+    for (const struct dirent *e; (e = readdir(d));)
+        count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    closedir(d);
+    return count;
+}
+
+static char *entered;
+
+void tree_enter(void)
+{
+    entered = tree_open();
+    cr_assert_eq(chdir(entered), 0);
+}
+
+void tree_leave(void)
+{
+    cr_assert_eq(chdir("/"), 0);
+    tree_remove(entered);
 }

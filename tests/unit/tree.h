@@ -10,4 +10,11 @@ void tree_write(const char *tree, const char *path, const char *text);
 
 void tree_remove(char *tree);
 
+/* How many names a directory holds. */
+int tree_entries(const char *dir);
+
+/* For a suite's init and fini: each test works in an empty directory of its own. */
+void tree_enter(void);
+void tree_leave(void);
+
 #endif

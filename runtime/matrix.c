@@ -1,0 +1,89 @@
+/* 2-D windows of arrays. */
+#include "runtime/array.h"
+#include "runtime/dtype.h"
+
+#include <assert.h>
+
+jask_status jk_matrix_of(const jask_array *array, bool transpose, const char *what, jk_matrix *out,
+                         jask_error *err)
+{
+    const jk_layout *layout = &array->layout;
+    bool turned = layout->fortran_order;
+    if (layout->ndim != 2)
+        return jk_fail(err, JASK_ERR_ARG, "%s '%s' has %d dimension%s, but a matrix has 2", what,
+                       array->path, layout->ndim, layout->ndim == 1 ? "" : "s");
+    *out = (jk_matrix){
+        .file = jk_array_file(array),
+        .path = array->path,
+        .offset = layout->data_offset,
+        .rows = layout->shape[turned ? 1 : 0],
+        .cols = layout->shape[turned ? 0 : 1],
+        .dtype = layout->dtype,
+        .swap = layout->big_endian != JK_HOST_BIG_ENDIAN,
+        .trans = transpose != turned,
+    };
+    out->row_bytes = (uint64_t)out->cols * jask_dtype_size(out->dtype);
+    return JASK_OK;
+}
+
+/* A window as runs of bytes: whole rows that lie together on both sides are one. */
+typedef struct runs {
+    int64_t count;
+    size_t bytes; /* of one */
+    uint64_t file_offset, file_pitch;
+    size_t mem_pitch;
+} runs;
+
+static runs runs_of(const jk_matrix *matrix, const jk_window *window, int64_t ld_elems)
+{
+    size_t size = jask_dtype_size(matrix->dtype);
+    runs r = {
+        .count = window->rows,
+        .bytes = (size_t)window->cols * size,
+        .file_offset = matrix->offset + (uint64_t)window->row * matrix->row_bytes +
+                       (uint64_t)window->col * size,
+        .file_pitch = matrix->row_bytes,
+        .mem_pitch = (size_t)ld_elems * size,
+    };
+    assert(window->row >= 0 && window->rows >= 0 && window->row + window->rows <= matrix->rows);
+    assert(window->col >= 0 && window->cols >= 0 && window->col + window->cols <= matrix->cols);
+    assert(ld_elems >= window->cols);
+    if (r.bytes == r.file_pitch && r.bytes == r.mem_pitch) {
+        r.bytes *= (size_t)r.count;
+        r.count = 1;
+    }
+    return r;
+}
+
+jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, void *dst,
+                           int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err)
+{
+    runs r = runs_of(matrix, window, ld_elems);
+    size_t size = jask_dtype_size(matrix->dtype);
+    atomic_fetch_add(bytes, (uint64_t)r.count * r.bytes);
+    for (int64_t i = 0; i < r.count; i++) {
+        char *to = (char *)dst + (size_t)i * r.mem_pitch;
+        jask_status st = jk_file_read(matrix->file, r.file_offset + (uint64_t)i * r.file_pitch, to,
+                                      r.bytes, err);
+        if (st)
+            return st;
+        if (matrix->swap)
+            jk_dtype_swap(to, r.bytes / size, matrix->dtype);
+    }
+    return JASK_OK;
+}
+
+jask_status jk_matrix_write(const jk_matrix *matrix, const jk_window *window, const void *src,
+                            int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err)
+{
+    runs r = runs_of(matrix, window, ld_elems);
+    assert(!matrix->swap);
+    atomic_fetch_add(bytes, (uint64_t)r.count * r.bytes);
+    for (int64_t i = 0; i < r.count; i++) {
+        jask_status st = jk_file_write(matrix->file, r.file_offset + (uint64_t)i * r.file_pitch,
+                                       (const char *)src + (size_t)i * r.mem_pitch, r.bytes, err);
+        if (st)
+            return st;
+    }
+    return JASK_OK;
+}
