@@ -88,6 +88,7 @@ static jask_status make_inputs(job *j, jask_error *err)
                             : make_input(j, "B", s->k, s->n, 2, &j->b, err);
     if (st == JASK_OK && o->beta != 0)
         st = make_input(j, "C", s->m, s->n, 3, &j->c, err);
+    j->args.c = j->c;
     return st;
 }
 
@@ -99,11 +100,11 @@ static jask_status open_inputs(job *j, jask_error *err)
         st = jask_array_open(o->files[1], &j->b, err);
     if (st == JASK_OK && o->c && o->beta != 0)
         st = jask_array_open(o->c, &j->c, err);
+    j->args.c = j->c;
     return st;
 }
 
-/* Context and inputs. Files are looked at before anything is made, and with --plan --size nothing
- * is. */
+/* Context and input files. */
 static jask_status open_job(job *j, const cli_options *options, jask_error *err)
 {
     *j = (job){.options = options};
@@ -121,9 +122,6 @@ static jask_status open_job(job *j, const cli_options *options, jask_error *err)
     note_budget(j);
     if (options->size.m < 0)
         st = open_inputs(j, err);
-    else if (!options->plan)
-        st = make_inputs(j, err);
-    j->args.c = j->c;
     return st;
 }
 
@@ -224,9 +222,10 @@ static jask_status run_once(job *j, int run, bool *out_passed, jask_error *err)
     return JASK_OK;
 }
 
+/* Inputs are made only now, when it is known that a plan fits. */
 static jask_status run_all(job *j, bool *out_passed, jask_error *err)
 {
-    jask_status st = JASK_OK;
+    jask_status st = j->options->size.m < 0 ? JASK_OK : make_inputs(j, err);
     for (int run = 1; run <= j->options->repeat && st == JASK_OK; run++) {
         if (cli_stop_signal())
             return fail(err, JASK_ERR_CANCELED, "stopped by a signal");

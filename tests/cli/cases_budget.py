@@ -71,6 +71,9 @@ def too_small_a_budget_names_the_least_that_works(box):
         box.succeeds(*args, "-b", str(need), "-q")
         check_equal(set(box.read("d.npy").values), {shape[0]}, need)
         os.remove(box.path("d.npy"))
+    start = time.monotonic()
+    box.fails(3, [], "--size", "20000", "-b", "1")
+    check(time.monotonic() - start < 2, "inputs were made before the budget was looked at")
 
 
 @case
