@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* One text for both types: a row of c is built from rows of b (or strided columns), so that the inner
- * loop runs over neighbours whenever the layout allows. */
+/* One text for both types: a row of c is built from rows of b (or strided columns), so that the
+ * inner loop runs over neighbours whenever the layout allows. */
 #define DEFINE_GEMM(name, real)                                                                    \
     static void name##_scale(int64_t n, real beta, real *row)                                      \
     {                                                                                              \

@@ -1,13 +1,13 @@
-/* Plain-C kernels: the slow twins that fast paths are compared with, and the small loops over memory
- * that the runtime needs. Pure. */
+/* Plain-C kernels: the slow twins that fast paths are compared with, and the small loops over
+ * memory that the runtime needs. Pure. */
 #ifndef JK_KERNELS_HOST_KERNELS_H
 #define JK_KERNELS_HOST_KERNELS_H
 
 #include "common/base.h"
 
 /* c[m x n] = alpha * op(a) * op(b) + beta * c, row-major, in the type's own precision, k ascending:
- * one product and one addition a step. beta 0 overwrites c without reading it; k 0 scales. The twin of
- * the CBLAS product, and its stand-in without a CBLAS. */
+ * one product and one addition a step. beta 0 overwrites c without reading it; k 0 scales. The twin
+ * of the CBLAS product, and its stand-in without a CBLAS. */
 void jk_gemm_f32(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                  const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
                  int64_t ldc);

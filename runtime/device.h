@@ -1,6 +1,6 @@
-/* What computes. A device is a table of functions without optional entries; how devices differ is data
- * in their info. Work is queued; events are points in a queue. On a device with host memory (the CPU)
- * queues are immediate: a call returns when its work is done. */
+/* What computes. A device is a table of functions without optional entries; how devices differ is
+ * data in their info. Work is queued; events are points in a queue. On a device with host memory
+ * (the CPU) queues are immediate: a call returns when its work is done. */
 #ifndef JK_RUNTIME_DEVICE_H
 #define JK_RUNTIME_DEVICE_H
 
@@ -15,9 +15,10 @@ typedef struct jk_device_info {
     char description[160]; /* model, library */
     uint64_t total_bytes;
     uint64_t free_bytes;
-    size_t alignment; /* of mem_alloc, at least */
-    bool host_memory; /* staging and device memory are one: files are read straight into it */
+    size_t alignment;  /* of mem_alloc, at least */
+    bool host_memory;  /* staging and device memory are one: files are read straight into it */
     bool shared_cores; /* products run on the cores that also read and write files */
+    int cores;         /* processors of the host that this process may use; 0 elsewhere */
 } jk_device_info;
 
 /* c[m x n] = alpha * op(a)[m x k] * op(b)[k x n] + beta * c, row-major, leading dimensions in
@@ -83,8 +84,8 @@ extern const jk_device_table jk_device_host;
 /* The tables this build has, NULL-ended, in the order "auto" tries them. */
 extern const jk_device_table *const jk_device_tables[];
 
-/* Open what the device option names: "auto" or a kind, with an optional ":index". DEVICE with what can
- * be had for a name that cannot. */
+/* Open what the device option names: "auto" or a kind, with an optional ":index". DEVICE with what
+ * can be had for a name that cannot. */
 jask_status jk_device_select(const char *name, jk_device_ref *out, jask_error *err);
 void jk_device_release(jk_device_ref *ref);
 

@@ -1,0 +1,16 @@
+/* Products on the host: CBLAS where it is built in, the plain loops otherwise. */
+#ifndef JK_RUNTIME_BLAS_H
+#define JK_RUNTIME_BLAS_H
+
+#include "runtime/device.h"
+
+/* gemm->dtype is f32 or f64, all pointers are host memory. */
+void jk_blas_gemm(const jk_gemm *gemm);
+
+/* The same by the plain loops. */
+void jk_plain_gemm(const jk_gemm *gemm);
+
+/* "openblas", or "plain C loops". */
+const char *jk_blas_name(void);
+
+#endif

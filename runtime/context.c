@@ -1,0 +1,335 @@
+#include "runtime/context.h"
+
+#include "runtime/system.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VERSION_TEXT_(a, b, c) #a "." #b "." #c
+#define VERSION_TEXT(a, b, c) VERSION_TEXT_(a, b, c)
+
+struct jask_context {
+    _Atomic int references;
+    jk_settings settings;
+    jask_progress_fn progress;
+    void *progress_user;
+    uint64_t budget_bytes;
+    uint64_t available_bytes;
+    char available_source[256];
+    jk_planner planner;
+    jk_device_ref device;
+
+    pthread_mutex_t lock; /* guards what follows */
+    char *scratch_dir;    /* absolute; resolved once it has been examined */
+    bool scratch_ready;
+    jask_io_cost io;
+};
+
+static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
+static jask_context *default_context; /* holds one reference */
+
+const char *jask_version(void)
+{
+    return VERSION_TEXT(JASK_VERSION_MAJOR, JASK_VERSION_MINOR, JASK_VERSION_PATCH);
+}
+
+void jk_struct_out(void *out, size_t out_size, const void *value, size_t value_size)
+{
+    size_t head = sizeof(size_t);
+    if (out_size < head)
+        return;
+    memset(out, 0, out_size);
+    memcpy((char *)out + head, (const char *)value + head,
+           (out_size < value_size ? out_size : value_size) - head);
+    memcpy(out, &out_size, head);
+}
+
+void jk_context_put(jask_context *ctx)
+{
+    if (!ctx || atomic_fetch_sub(&ctx->references, 1) > 1)
+        return;
+    jk_device_release(&ctx->device);
+    jk_settings_fini(&ctx->settings);
+    free(ctx->scratch_dir);
+    pthread_mutex_destroy(&ctx->lock);
+    free(ctx);
+}
+
+/* The scratch directory as an absolute path, not yet looked at. */
+static jask_status name_scratch(jask_context *ctx, jask_error *err)
+{
+    const char *dir = ctx->settings.value[JK_SET_SCRATCH_DIR].text;
+    char *cwd = NULL;
+    int len;
+    if (dir[0] != '/') {
+        cwd = getcwd(NULL, 0);
+        if (!cwd)
+            return jk_fail_errno(err, "scratch directory '%s': the working directory has no path",
+                                 dir);
+    }
+    len = asprintf(&ctx->scratch_dir, "%s%s%s", cwd ? cwd : "", cwd ? "/" : "", dir);
+    free(cwd);
+    if (len < 0) {
+        ctx->scratch_dir = NULL;
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory for the path of scratch directory '%s'",
+                       dir);
+    }
+    return JASK_OK;
+}
+
+/* With ctx->lock held, or before anyone else knows the context. */
+static jask_status prepare_scratch(jask_context *ctx, jask_error *err)
+{
+    const jk_setting_value *dir = &ctx->settings.value[JK_SET_SCRATCH_DIR];
+    char *resolved;
+    jask_status st;
+    if (ctx->scratch_ready)
+        return JASK_OK;
+    st = jk_scratch_prepare(ctx->scratch_dir, dir->source,
+                            ctx->settings.value[JK_SET_ALLOW_TMPFS].number != 0, &resolved, err);
+    if (st)
+        return st;
+    free(ctx->scratch_dir);
+    ctx->scratch_dir = resolved;
+    ctx->scratch_ready = true;
+    return JASK_OK;
+}
+
+/* The budget is what was asked, but never more than 0.8 of what can be had now. */
+static jask_status settle_budget(jask_context *ctx, jask_error *err)
+{
+    const jk_setting_value *asked = &ctx->settings.value[JK_SET_MEMORY_BUDGET];
+    jask_status st;
+    if (!asked->text)
+        return jk_fail(
+            err, JASK_ERR_CONFIG,
+            "no memory budget is set: call jask_set_memory_budget(\"4GB\", ...), set the "
+            "option memory_budget_bytes, or set JASK_MEMORY_BUDGET");
+    st = jk_memory_available("", &ctx->available_bytes, ctx->available_source,
+                             sizeof ctx->available_source, err);
+    if (st)
+        return st;
+    ctx->budget_bytes = ctx->available_bytes / 5 * 4;
+    if (asked->number < ctx->budget_bytes)
+        ctx->budget_bytes = asked->number;
+    return JASK_OK;
+}
+
+static void copy_callbacks(jask_context *ctx, const jask_options *options)
+{
+    jask_options mine;
+    jask_options_init(&mine, sizeof mine);
+    if (options)
+        jk_struct_out(&mine, sizeof mine, options,
+                      options->struct_size < sizeof mine ? options->struct_size : sizeof mine);
+    ctx->progress = mine.progress;
+    ctx->progress_user = mine.progress_user;
+}
+
+jask_status jask_context_open(const jask_options *options, jask_context **out, jask_error *err)
+{
+    jask_status st;
+    jask_context *ctx = calloc(1, sizeof *ctx);
+    if (!ctx)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory for a context");
+    atomic_init(&ctx->references, 1);
+    pthread_mutex_init(&ctx->lock, NULL);
+    copy_callbacks(ctx, options);
+    st = jk_settings_init(&ctx->settings, options, err);
+    if (!st)
+        st = settle_budget(ctx, err);
+    if (!st)
+        st = jk_planner_parse(ctx->settings.value[JK_SET_PLANNER].text, &ctx->planner, err);
+    if (!st)
+        st = name_scratch(ctx, err);
+    if (!st && strcmp(ctx->settings.value[JK_SET_SCRATCH_DIR].source, "default") != 0)
+        st = prepare_scratch(ctx, err);
+    if (!st)
+        st = jk_device_select(ctx->settings.value[JK_SET_DEVICE].text, &ctx->device, err);
+    if (st) {
+        jk_context_put(ctx);
+        return st;
+    }
+    *out = ctx;
+    return JASK_OK;
+}
+
+void jask_context_close(jask_context *ctx)
+{
+    jk_context_put(ctx);
+}
+
+jask_status jk_context_get(jask_context *ctx, jask_context **out, jask_error *err)
+{
+    jask_status st = JASK_OK;
+    if (ctx) {
+        atomic_fetch_add(&ctx->references, 1);
+        *out = ctx;
+        return JASK_OK;
+    }
+    pthread_mutex_lock(&default_lock);
+    if (!default_context)
+        st = jask_context_open(NULL, &default_context, err);
+    if (!st) {
+        atomic_fetch_add(&default_context->references, 1);
+        *out = default_context;
+    }
+    pthread_mutex_unlock(&default_lock);
+    return st;
+}
+
+jask_status jask_set_memory_budget(const char *budget, const char *scratch_dir, int allow_tmpfs,
+                                   jask_error *err)
+{
+    jask_options options;
+    jask_context *fresh, *old;
+    jask_status st;
+    jask_options_init(&options, sizeof options);
+    if (!budget)
+        return jk_fail(err, JASK_ERR_ARG, "the memory budget is NULL; give a size such as \"4GB\"");
+    if (jask_parse_size(budget, &options.memory_budget_bytes, err))
+        return jk_fail_in(err, err ? (err->code = JASK_ERR_CONFIG) : JASK_ERR_CONFIG,
+                          "memory budget");
+    options.scratch_dir = scratch_dir;
+    options.allow_tmpfs = allow_tmpfs;
+    st = jask_context_open(&options, &fresh, err);
+    if (!st && !scratch_dir) {
+        /* The reference makes and examines its default directory here as well. */
+        const char *dir;
+        st = jk_context_scratch(fresh, &dir, err);
+        if (st)
+            jk_context_put(fresh);
+    }
+    if (st)
+        return st;
+    pthread_mutex_lock(&default_lock);
+    old = default_context;
+    default_context = fresh;
+    pthread_mutex_unlock(&default_lock);
+    jk_context_put(old);
+    return JASK_OK;
+}
+
+jask_status jask_get_config(jask_context *ctx, jask_config *out, size_t struct_size,
+                            jask_error *err)
+{
+    jask_context *held;
+    jask_config config = {0};
+    jask_status st = jk_context_get(ctx, &held, err);
+    if (st)
+        return st;
+    config.memory_budget_bytes = held->budget_bytes;
+    config.asked_budget_bytes = held->settings.value[JK_SET_MEMORY_BUDGET].number;
+    config.available_bytes = held->available_bytes;
+    config.available_source = held->available_source;
+    pthread_mutex_lock(&held->lock);
+    config.scratch_dir = held->scratch_dir;
+    pthread_mutex_unlock(&held->lock);
+    config.device = held->device.info.name;
+    jk_struct_out(out, struct_size, &config, sizeof config);
+    jk_context_put(held);
+    return JASK_OK;
+}
+
+jask_status jask_context_setting(jask_context *ctx, int index, const char **out_value,
+                                 const char **out_source, jask_error *err)
+{
+    jask_context *held;
+    jask_status st;
+    if (index < 0 || index >= JK_SET_COUNT)
+        return jk_fail(err, JASK_ERR_ARG, "there is no setting %d; there are %d", index,
+                       JK_SET_COUNT);
+    st = jk_context_get(ctx, &held, err);
+    if (st)
+        return st;
+    *out_value = held->settings.value[index].text ? held->settings.value[index].text : "";
+    *out_source = held->settings.value[index].source;
+    jk_context_put(held);
+    return JASK_OK;
+}
+
+jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out, size_t struct_size,
+                                 jask_error *err)
+{
+    jask_context *held;
+    jask_status st = jk_context_get(ctx, &held, err);
+    if (st)
+        return st;
+    pthread_mutex_lock(&held->lock);
+    jk_struct_out(out, struct_size, &held->io, sizeof held->io);
+    pthread_mutex_unlock(&held->lock);
+    jk_context_put(held);
+    return JASK_OK;
+}
+
+void jk_context_add_io(jask_context *ctx, const jask_io_cost *cost)
+{
+    pthread_mutex_lock(&ctx->lock);
+    ctx->io.h2d_pages += cost->h2d_pages;
+    ctx->io.h2d_bytes += cost->h2d_bytes;
+    ctx->io.d2h_pages += cost->d2h_pages;
+    ctx->io.d2h_bytes += cost->d2h_bytes;
+    ctx->io.file_read_bytes += cost->file_read_bytes;
+    ctx->io.file_write_bytes += cost->file_write_bytes;
+    ctx->io.disk_read_bytes += cost->disk_read_bytes;
+    ctx->io.disk_write_bytes += cost->disk_write_bytes;
+    pthread_mutex_unlock(&ctx->lock);
+}
+
+jask_status jk_context_scratch(jask_context *ctx, const char **out_dir, jask_error *err)
+{
+    jask_context *held;
+    jask_status st = jk_context_get(ctx, &held, err);
+    if (st)
+        return st;
+    pthread_mutex_lock(&held->lock);
+    st = prepare_scratch(held, err);
+    if (!st)
+        *out_dir = held->scratch_dir;
+    pthread_mutex_unlock(&held->lock);
+    jk_context_put(held);
+    return st;
+}
+
+jask_status jk_context_progress(const jask_context *ctx, const jask_progress *progress,
+                                jask_error *err)
+{
+    if (ctx->progress && ctx->progress(progress, ctx->progress_user) != 0)
+        return jk_fail(err, JASK_ERR_CANCELED, "canceled by the progress callback");
+    return JASK_OK;
+}
+
+uint64_t jk_context_budget(const jask_context *ctx)
+{
+    return ctx->budget_bytes;
+}
+
+bool jk_context_sync(const jask_context *ctx)
+{
+    return !ctx || ctx->settings.value[JK_SET_SYNC].number != 0;
+}
+
+bool jk_context_pipelined(const jask_context *ctx)
+{
+    return ctx->settings.value[JK_SET_PIPELINE].number != 0;
+}
+
+int jk_context_io_threads(const jask_context *ctx)
+{
+    return (int)ctx->settings.value[JK_SET_IO_THREADS].number;
+}
+
+jk_planner jk_context_planner(const jask_context *ctx)
+{
+    return ctx->planner;
+}
+
+const jk_device_ref *jk_context_device(const jask_context *ctx)
+{
+    return &ctx->device;
+}

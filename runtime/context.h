@@ -1,0 +1,36 @@
+/* The context behind jask_context: settings in force, the device, counters. Counted references, so
+ * that replacing the default context never pulls it from under a running operation. */
+#ifndef JK_RUNTIME_CONTEXT_H
+#define JK_RUNTIME_CONTEXT_H
+
+#include "common/base.h"
+#include "planner/plan.h"
+#include "runtime/device.h"
+#include "runtime/settings.h"
+
+/* The context to work in: `ctx`, or the process-wide default when NULL (made from the environment
+ * when that sets a budget; CONFIG otherwise). Give every one back with jk_context_put. */
+jask_status jk_context_get(jask_context *ctx, jask_context **out, jask_error *err);
+void jk_context_put(jask_context *ctx); /* NULL allowed */
+
+uint64_t jk_context_budget(const jask_context *ctx);
+bool jk_context_sync(const jask_context *ctx); /* NULL: the default, true */
+bool jk_context_pipelined(const jask_context *ctx);
+int jk_context_io_threads(const jask_context *ctx);
+jk_planner jk_context_planner(const jask_context *ctx);
+const jk_device_ref *jk_context_device(const jask_context *ctx);
+
+/* The directory for files without a name, made and examined at the first call. ctx NULL is the
+ * default context. The text lives as long as the context. */
+jask_status jk_context_scratch(jask_context *ctx, const char **out_dir, jask_error *err);
+
+/* Tell the user's callback; CANCELED when it asks to stop. */
+jask_status jk_context_progress(const jask_context *ctx, const jask_progress *progress,
+                                jask_error *err);
+
+void jk_context_add_io(jask_context *ctx, const jask_io_cost *cost);
+
+/* Copy what both sides know of a struct that begins with struct_size; keeps the caller's size. */
+void jk_struct_out(void *out, size_t out_size, const void *value, size_t value_size);
+
+#endif

@@ -1,0 +1,31 @@
+#include "runtime/machine.h"
+
+#include "config.h"
+
+/* Typical of a server core of the last ten years with AVX2 or better, and of one NVMe drive. */
+#define CORE_FLOPS_F32 7e10
+#define CORE_FLOPS_PLAIN 1e9
+#define COPY_BYTES_PER_CORE 4e9
+#define MEMORY_BYTES 15e9
+#define DISK_READ_BYTES 1e9
+#define DISK_WRITE_BYTES 5e8
+#define STEP_SECONDS 2e-5
+
+jk_machine jk_machine_of(const jk_device_ref *device, jask_dtype dtype, uint64_t budget_bytes,
+                         uint64_t reserve_bytes)
+{
+    double cores = device->info.cores;
+    double flops = cores * (JK_HAVE_CBLAS ? CORE_FLOPS_F32 : CORE_FLOPS_PLAIN);
+    return (jk_machine){
+        .device_bytes = budget_bytes,
+        .reserve_bytes = reserve_bytes,
+        .flops = dtype == JASK_F64 ? flops / 2 : flops,
+        .h2d = COPY_BYTES_PER_CORE * cores,
+        .d2h = COPY_BYTES_PER_CORE * cores,
+        .disk_read = DISK_READ_BYTES,
+        .disk_write = DISK_WRITE_BYTES,
+        .device_memory = MEMORY_BYTES,
+        .step_seconds = STEP_SECONDS,
+        .shared_cores = device->info.shared_cores,
+    };
+}
