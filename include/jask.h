@@ -464,16 +464,19 @@ JASK_API jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, in
                                          jask_error *err);
 
 /** What jask_dot_verify found. A row's z is its difference to the exact product along a random
- *  vector, in units of the rounding error to be expected (the formula and its source stand in runtime/verify.c). */
+ *  vector, in units of the rounding error to be expected (runtime/verify_verdict.c has the formula). */
 typedef struct jask_verification {
     size_t struct_size;
-    int passed;       /**< max_z <= 8 and rms_z <= 1.5 */
-    double max_z;     /**< largest |z| over all rows */
-    double rms_z;     /**< root mean square of z */
-    int64_t worst_row;
+    int passed;            /**< max_z <= 8 and rms_z <= 5 */
+    double max_z;          /**< largest |z| over all rows; infinite where a row must be finite and is
+                                not, or the other way round */
+    double rms_z;          /**< root mean square of z */
+    int64_t worst_row;     /**< the one with max_z; -1 when no row could be checked */
     double relative_error; /**< estimated Frobenius norm of the error over that of D */
     double seconds;
     uint64_t file_read_bytes;
+    int64_t unchecked_rows; /**< not finite, as they must be (Inf or NaN in A, B or C, overflow):
+                                 they do not fail, and nothing more is known of them */
 } jask_verification;
 
 /** Check D = alpha * op(A) * op(B) + beta * C by Freivalds' method: D x against A (B x) for a random

@@ -23,6 +23,7 @@ static const char *const planner_names[] = {
 };
 
 static const char *const schedule_names[] = {
+    [JK_SCHEDULE_EMPTY] = "empty",
     [JK_SCHEDULE_PAGE] = "page",
     [JK_SCHEDULE_C_STATIONARY] = "c-stationary",
 };
@@ -66,10 +67,10 @@ static jask_status check_array(const char *name, int64_t rows, int64_t cols, int
 
 static jask_status check_problem(const jk_problem *p, jask_error *err)
 {
-    if (p->m < 1 || p->n < 1 || p->k < 1)
+    if (p->m < 0 || p->n < 0 || p->k < 0)
         return jk_fail(err, JASK_ERR_ARG,
-                       "a plan needs extents of at least 1, not %" PRId64 " x %" PRId64
-                       " x %" PRId64 " (m x n x k)",
+                       "extents cannot be negative: %" PRId64 " x %" PRId64 " x %" PRId64
+                       " (m x n x k)",
                        p->m, p->n, p->k);
     jask_status st = check_array("A", p->m, p->k, p->a_bytes, err);
     if (st == JASK_OK)
@@ -119,6 +120,22 @@ static size_t slot_align(const jk_plan *plan, uint64_t room)
     return least;
 }
 
+/* Nothing is multiplied and nothing visits the device: D is written from C, or left as a new array
+ * is, zero. */
+static jk_plan plan_empty(const jk_problem *p, const jk_machine *machine, jk_planner planner)
+{
+    uint64_t bytes = p->read_c ? (uint64_t)p->m * (uint64_t)p->n * (uint64_t)p->c_bytes : 0;
+    return (jk_plan){
+        .problem = *p,
+        .planner = planner,
+        .schedule = JK_SCHEDULE_EMPTY,
+        .slot_align = 1,
+        .file_read_bytes = bytes,
+        .file_write_bytes = bytes,
+        .budget_bytes = machine->device_bytes,
+    };
+}
+
 static void finish(jk_plan *plan, const jk_machine *machine, bool pipelined)
 {
     uint64_t room = machine->device_bytes - machine->reserve_bytes;
@@ -141,6 +158,10 @@ jask_status jk_plan_make(const jk_problem *problem, const jk_machine *machine, j
     if (st != JASK_OK)
         return st;
 
+    if (problem->m == 0 || problem->n == 0 || problem->k == 0) {
+        *out = plan_empty(problem, machine, planner);
+        return JASK_OK;
+    }
     jk_plan plan;
     bool made = planner == JK_PLANNER_PAGE
                     ? jk_plan_page(problem, machine, pipelined, &plan)

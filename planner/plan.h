@@ -5,8 +5,8 @@
 
 #include "common/base.h"
 
-/* A product to plan: op(A) m x k, op(B) k x n, D m x n. All extents >= 1 (empty products need no
- * plan). Element sizes in bytes; A and B as they arrive on the device. */
+/* A product to plan: op(A) m x k, op(B) k x n, D m x n. Element sizes in bytes; A and B as they arrive
+ * on the device. */
 typedef struct jk_problem {
     int64_t m, n, k;
     int a_bytes, b_bytes, c_bytes;
@@ -27,7 +27,12 @@ typedef struct jk_machine {
 
 typedef enum jk_planner { JK_PLANNER_AUTO, JK_PLANNER_BYTES, JK_PLANNER_PAGE } jk_planner;
 
-typedef enum jk_schedule { JK_SCHEDULE_PAGE, JK_SCHEDULE_C_STATIONARY } jk_schedule;
+/* EMPTY: an extent is 0, nothing is multiplied, and D is zero or a multiple of C. */
+typedef enum jk_schedule {
+    JK_SCHEDULE_EMPTY,
+    JK_SCHEDULE_PAGE,
+    JK_SCHEDULE_C_STATIONARY
+} jk_schedule;
 
 /* Tiles of D are visited row of tiles by row of tiles (IJ) or column by column (JI). */
 typedef enum jk_order { JK_ORDER_IJ, JK_ORDER_JI } jk_order;
@@ -74,7 +79,7 @@ typedef struct jk_step {
 } jk_step;
 
 /* Choose a plan. `pipelined` false asks for one slot an operand: nothing overlaps.
- * Returns BUDGET with the least budget that works, ARG for extents below 1 or beyond 2^62 bytes. Takes
+ * Returns BUDGET with the least budget that works, ARG for negative extents or beyond 2^62 bytes. Takes
  * under 10 ms for any sizes. */
 jask_status jk_plan_make(const jk_problem *problem, const jk_machine *machine, jk_planner planner,
                          bool pipelined, jk_plan *out, jask_error *err);

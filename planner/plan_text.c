@@ -105,6 +105,15 @@ static void put_moved(text_out *out, const char *label, uint64_t bytes)
     put_exact(out, bytes);
 }
 
+static void put_empty(text_out *out, const jk_plan *plan)
+{
+    put(out, "plan     empty: nothing is multiplied, D is %s\n",
+        plan->problem.read_c ? "a multiple of C" : "zero");
+    put_moved(out, "files    read ", plan->file_read_bytes);
+    put_moved(out, ", write ", plan->file_write_bytes);
+    put(out, "\n");
+}
+
 static void put_text(text_out *out, const jk_plan *plan)
 {
     const jk_problem *p = &plan->problem;
@@ -112,6 +121,10 @@ static void put_text(text_out *out, const jk_plan *plan)
         "product  %" PRId64 " x %" PRId64 " x %" PRId64
         " (m x n x k), elements of %d, %d and %d bytes\n",
         p->m, p->n, p->k, p->a_bytes, p->b_bytes, p->c_bytes);
+    if (plan->schedule == JK_SCHEDULE_EMPTY) {
+        put_empty(out, plan);
+        return;
+    }
     put_tiles(out, plan);
     put_passes(out, plan);
     put_moved(out, "up       ", plan->h2d_bytes);

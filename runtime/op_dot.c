@@ -1,0 +1,336 @@
+/* jask_dot: from arguments to a committed result. */
+#include "runtime/machine.h"
+#include "runtime/pipeline.h"
+#include "runtime/plan_api.h"
+#include "runtime/scale.h"
+#include "runtime/system.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Files are read in pieces of at most this; of less under a small budget, which such pieces are
+ * held against when they are buffered. */
+#define BLOCK_BYTES ((uint64_t)4 << 20)
+#define BLOCK_MIN ((uint64_t)4096)
+/* Pieces that are transposed on the way should fit a cache. */
+#define TURN_BLOCK_MAX ((uint64_t)1 << 20)
+
+/* A product that has been checked and planned, but not begun. */
+typedef struct jk_dot {
+    jask_context *ctx; /* one reference */
+    jask_dot_args args;
+    jk_matrix a, b, c; /* c.file NULL unless it is read */
+    int64_t m, n, k;
+    jask_dtype dtype;
+    size_t block_bytes;
+    jk_plan plan;
+} jk_dot;
+
+void jask_dot_args_init(jask_dot_args *args, size_t struct_size)
+{
+    jask_dot_args fresh = {.alpha = 1};
+    jk_struct_out(args, struct_size, &fresh, sizeof fresh);
+}
+
+/* What the caller's args say; fields that an older caller does not have keep their defaults. */
+static void read_args(jk_dot *dot, const jask_dot_args *args)
+{
+    jask_dot_args_init(&dot->args, sizeof dot->args);
+    if (args && args->struct_size > sizeof args->struct_size)
+        memcpy(&dot->args, args,
+               args->struct_size < sizeof dot->args ? args->struct_size : sizeof dot->args);
+}
+
+static jask_status check_scalars(const jk_dot *dot, jask_error *err)
+{
+    if (!isfinite(dot->args.alpha) || !isfinite(dot->args.beta))
+        return jk_fail(err, JASK_ERR_ARG, "alpha and beta must be finite numbers");
+    if (dot->args.beta != 0 && !dot->args.c)
+        return jk_fail(err, JASK_ERR_ARG,
+                       "beta is not 0, so an array C is needed to add beta * C to the product");
+    return JASK_OK;
+}
+
+/* A and B as they come on, or C: one type that products compute in. */
+static jask_status check_type(const jk_dot *dot, const jk_matrix *matrix, const char *what,
+                              jask_error *err)
+{
+    if (matrix->dtype != JASK_F32 && matrix->dtype != JASK_F64)
+        return jk_fail(err, JASK_ERR_UNSUPPORTED,
+                       "%s '%s' is %s; products compute in f32 and f64: convert it first", what,
+                       matrix->path, jask_dtype_name(matrix->dtype));
+    if (matrix->dtype != dot->dtype)
+        return jk_fail(err, JASK_ERR_ARG,
+                       "%s '%s' is %s but A '%s' is %s; a product needs one type: convert one of "
+                       "them first",
+                       what, matrix->path, jask_dtype_name(matrix->dtype), dot->a.path,
+                       jask_dtype_name(dot->dtype));
+    return JASK_OK;
+}
+
+static int64_t matrix_rows(const jk_matrix *m)
+{
+    return m->trans ? m->cols : m->rows;
+}
+
+static int64_t matrix_cols(const jk_matrix *m)
+{
+    return m->trans ? m->rows : m->cols;
+}
+
+static jask_status check_shapes(jk_dot *dot, jask_error *err)
+{
+    dot->m = matrix_rows(&dot->a);
+    dot->k = matrix_cols(&dot->a);
+    dot->n = matrix_cols(&dot->b);
+    if (matrix_rows(&dot->b) != dot->k)
+        return jk_fail(err, JASK_ERR_ARG,
+                       "shapes do not fit: %s '%s' is %" PRId64 " x %" PRId64
+                       ", %s '%s' is %" PRId64 " x %" PRId64
+                       "; the columns of the first must equal the rows of the second",
+                       dot->args.transpose_a ? "the transpose of A" : "A", dot->a.path, dot->m,
+                       dot->k, dot->args.transpose_b ? "the transpose of B" : "B", dot->b.path,
+                       matrix_rows(&dot->b), dot->n);
+    if (dot->c.file && (matrix_rows(&dot->c) != dot->m || matrix_cols(&dot->c) != dot->n))
+        return jk_fail(err, JASK_ERR_ARG,
+                       "C '%s' is %" PRId64 " x %" PRId64 " but the product is %" PRId64
+                       " x %" PRId64,
+                       dot->c.path, matrix_rows(&dot->c), matrix_cols(&dot->c), dot->m, dot->n);
+    return JASK_OK;
+}
+
+static jask_status check_operands(jk_dot *dot, const jask_array *a, const jask_array *b,
+                                  jask_error *err)
+{
+    jask_status st = check_scalars(dot, err);
+    if (!st)
+        st = jk_matrix_of(a, dot->args.transpose_a != 0, "A", &dot->a, err);
+    if (!st)
+        st = jk_matrix_of(b, dot->args.transpose_b != 0, "B", &dot->b, err);
+    if (!st && dot->args.beta != 0)
+        st = jk_matrix_of(dot->args.c, false, "C", &dot->c, err);
+    if (st)
+        return st;
+    dot->dtype = dot->a.dtype;
+    st = check_type(dot, &dot->a, "A", err);
+    if (!st)
+        st = check_type(dot, &dot->b, "B", err);
+    if (!st && dot->c.file)
+        st = check_type(dot, &dot->c, "C", err);
+    return st ? st : check_shapes(dot, err);
+}
+
+static size_t choose_block(const jk_dot *dot)
+{
+    bool turns = dot->c.file && dot->c.trans;
+    uint64_t most = turns ? TURN_BLOCK_MAX : BLOCK_BYTES;
+    uint64_t share = jk_context_budget(dot->ctx) / 16 / (uint64_t)jk_context_io_threads(dot->ctx);
+    share = share < BLOCK_MIN ? BLOCK_MIN : share;
+    share = share > most ? most : share;
+    return (size_t)jask_align_to_os_page(share);
+}
+
+static jask_status make_plan(jk_dot *dot, jask_error *err)
+{
+    const jk_device_ref *device = jk_context_device(dot->ctx);
+    int size = (int)jask_dtype_size(dot->dtype);
+    jk_problem problem = {
+        .m = dot->m,
+        .n = dot->n,
+        /* With alpha 0 A and B are not read, as in BLAS. */
+        .k = dot->args.alpha == 0 ? 0 : dot->k,
+        .a_bytes = size,
+        .b_bytes = size,
+        .c_bytes = size,
+        .read_c = dot->args.beta != 0,
+    };
+    jk_machine machine;
+    jask_status st;
+    dot->block_bytes = choose_block(dot);
+    machine = jk_machine_of(device, dot->dtype, jk_context_budget(dot->ctx),
+                            jk_pipeline_reserve_bytes(dot->c.file && dot->c.trans,
+                                                      jk_context_io_threads(dot->ctx),
+                                                      dot->block_bytes, device->info.host_memory));
+    st = jk_plan_make(&problem, &machine, jk_context_planner(dot->ctx),
+                      jk_context_pipelined(dot->ctx), &dot->plan, err);
+    if (!st && dot->plan.schedule == JK_SCHEDULE_EMPTY && problem.read_c)
+        dot->plan.peak_bytes = jk_scale_bytes(dot->block_bytes);
+    return st;
+}
+
+/* Checks and plans. Give dot->ctx back in any case. */
+static jask_status prepare(jk_dot *dot, jask_context *ctx, const jask_array *a, const jask_array *b,
+                           const jask_dot_args *args, jask_error *err)
+{
+    jask_status st;
+    memset(dot, 0, sizeof *dot);
+    if (!a || !b)
+        return jk_fail(err, JASK_ERR_ARG, "%s is NULL", a ? "B" : "A");
+    read_args(dot, args);
+    st = jk_context_get(ctx, &dot->ctx, err);
+    if (!st)
+        st = check_operands(dot, a, b, err);
+    return st ? st : make_plan(dot, err);
+}
+
+jask_status jask_dot_plan(jask_context *ctx, const jask_array *a, const jask_array *b,
+                          const jask_dot_args *args, jask_plan **out, jask_error *err)
+{
+    jk_dot dot;
+    jask_status st = prepare(&dot, ctx, a, b, args, err);
+    if (!st)
+        st = jk_plan_wrap(&dot.plan, out, err);
+    jk_context_put(dot.ctx);
+    return st;
+}
+
+jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, int64_t m, int64_t n,
+                                int64_t k, const jask_dot_args *args, jask_plan **out,
+                                jask_error *err)
+{
+    jk_dot dot = {.m = m, .n = n, .k = k, .dtype = dtype};
+    jask_status st;
+    if (m < 0 || n < 0 || k < 0)
+        return jk_fail(err, JASK_ERR_ARG,
+                       "extents cannot be negative: %" PRId64 " x %" PRId64 " x %" PRId64, m, n, k);
+    if (dtype != JASK_F32 && dtype != JASK_F64)
+        return jk_fail(err, JASK_ERR_UNSUPPORTED, "products compute in f32 and f64, not %s",
+                       jask_dtype_name(dtype));
+    read_args(&dot, args);
+    st = jk_context_get(ctx, &dot.ctx, err);
+    if (!st)
+        st = make_plan(&dot, err);
+    if (!st)
+        st = jk_plan_wrap(&dot.plan, out, err);
+    jk_context_put(dot.ctx);
+    return st;
+}
+
+/* Fill the result: by the pipeline, or without one where there is nothing to multiply. */
+static jask_status compute(const jk_dot *dot, const jk_matrix *d, jk_run_stats *stats,
+                           jask_error *err)
+{
+    jk_product product = {
+        .plan = &dot->plan,
+        .device = jk_context_device(dot->ctx),
+        .ctx = dot->ctx,
+        .a = dot->a,
+        .b = dot->b,
+        .c = dot->c,
+        .d = *d,
+        .alpha = dot->args.alpha,
+        .beta = dot->args.beta,
+        .io_threads = jk_context_io_threads(dot->ctx),
+        .block_bytes = dot->block_bytes,
+    };
+    if (dot->plan.schedule != JK_SCHEDULE_EMPTY)
+        return jk_pipeline_run(&product, stats, err);
+    memset(stats, 0, sizeof *stats);
+    /* A new array is all zero. */
+    return dot->c.file ? jk_scale_matrix(&dot->c, dot->args.beta, d, dot->block_bytes, stats, err)
+                       : JASK_OK;
+}
+
+static jask_status check_inputs(const jk_dot *dot, const jask_array *a, const jask_array *b,
+                                jask_error *err)
+{
+    jask_status st = jk_array_check_unchanged(a, err);
+    if (!st)
+        st = jk_array_check_unchanged(b, err);
+    if (!st && dot->c.file)
+        st = jk_array_check_unchanged(dot->args.c, err);
+    return st;
+}
+
+static void tell_done(const jk_dot *dot, const jk_run_stats *stats, double seconds)
+{
+    jask_progress p = {
+        .struct_size = sizeof p,
+        .steps_done = dot->plan.steps,
+        .steps_total = dot->plan.steps,
+        .fraction = 1,
+        .file_read_bytes = stats->io.file_read_bytes,
+        .file_write_bytes = stats->io.file_write_bytes,
+        .seconds = seconds,
+    };
+    /* The result is committed: there is nothing left to cancel. */
+    (void)jk_context_progress(dot->ctx, &p, NULL);
+}
+
+static void fill_report(const jk_dot *dot, const jk_run_stats *stats, double seconds,
+                        double commit_seconds, jask_report *out)
+{
+    const jk_device_ref *device = jk_context_device(dot->ctx);
+    size_t size = out->struct_size;
+    jask_report report = {
+        .op = "dot",
+        .dtype = dot->dtype,
+        .io = stats->io,
+        .seconds = seconds,
+        .read_seconds = stats->read_seconds,
+        .compute_seconds = stats->compute_seconds,
+        .write_seconds = stats->write_seconds,
+        .commit_seconds = commit_seconds,
+        .stall_seconds = stats->stall_seconds,
+        .budget_bytes = jk_context_budget(dot->ctx),
+        .peak_device_bytes = stats->peak_device_bytes,
+        .peak_host_bytes = stats->peak_host_bytes,
+    };
+    snprintf(report.device, sizeof report.device, "%s", device->info.name);
+    jk_plan_describe(&dot->plan, &report.plan);
+    report.io.struct_size = sizeof report.io;
+    jk_struct_out(out, size, &report, sizeof report);
+}
+
+jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b,
+                     const jask_dot_args *args, jask_array **out_d, jask_report *report,
+                     jask_error *err)
+{
+    double start = jk_clock_seconds(), computed = start, done;
+    uint64_t read_before, written_before, read_after, written_after;
+    int64_t shape[2];
+    jask_array *d = NULL;
+    jk_matrix d_matrix;
+    jk_run_stats stats;
+    jk_dot dot;
+    jask_status st = prepare(&dot, ctx, a, b, args, err);
+    if (!st && !dot.args.output && !out_d)
+        st = jk_fail(err, JASK_ERR_ARG,
+                     "the product has nowhere to go: name an output, or take the "
+                     "result as an array");
+    if (st)
+        goto out;
+    jk_process_disk_bytes(&read_before, &written_before);
+    shape[0] = dot.m;
+    shape[1] = dot.n;
+    st = jask_array_create(dot.ctx, dot.args.output, dot.dtype, 2, shape, &d, err);
+    if (!st)
+        st = jk_matrix_of(d, false, "D", &d_matrix, err);
+    if (!st)
+        st = compute(&dot, &d_matrix, &stats, err);
+    if (!st)
+        st = check_inputs(&dot, a, b, err);
+    computed = jk_clock_seconds();
+    if (!st && dot.args.output)
+        st = jask_array_commit(d, err);
+    if (st)
+        goto out;
+    done = jk_clock_seconds();
+    jk_process_disk_bytes(&read_after, &written_after);
+    stats.io.disk_read_bytes = read_after - read_before;
+    stats.io.disk_write_bytes = written_after - written_before;
+    jk_context_add_io(dot.ctx, &stats.io);
+    tell_done(&dot, &stats, done - start);
+    if (report)
+        fill_report(&dot, &stats, done - start, done - computed, report);
+    if (out_d) {
+        *out_d = d;
+        d = NULL;
+    }
+out:
+    jask_array_close(d);
+    jk_context_put(dot.ctx);
+    return st;
+}

@@ -1,0 +1,250 @@
+/* The driver: the calling thread queues the products, step by step, and hands finished bands to the
+ * writer. */
+#include "runtime/pipeline.h"
+
+#include "runtime/run.h"
+#include "runtime/system.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* The user hears of progress at most this often, and a cancel is noticed this soon while waiting.
+ */
+#define PROGRESS_SECONDS 0.05
+
+typedef struct jk_driver {
+    jk_run *run;
+    double start, told;
+    double fraction;
+    int64_t loads; /* seen so far, in plan order */
+    double compute_seconds, stall_seconds;
+} jk_driver;
+
+/* Tell the user where the run stands; CANCELED becomes the run's error. Without the lock. */
+static jask_status tell_progress(jk_driver *d, int64_t step, int64_t band, jask_error *err)
+{
+    jk_run *run = d->run;
+    double now = jk_clock_seconds();
+    double total = (double)run->plan->steps * (double)run->bands;
+    double computed = ((double)step * (double)run->bands + (double)band) / total;
+    double taken;
+    jask_progress p = {.struct_size = sizeof p};
+    if (now - d->told < PROGRESS_SECONDS)
+        return JASK_OK;
+    d->told = now;
+    pthread_mutex_lock(&run->lock);
+    taken = (double)run->bands_taken /
+            ((double)run->plan->mt * (double)run->plan->nt * (double)run->bands);
+    pthread_mutex_unlock(&run->lock);
+    /* 1 is said only once the result is committed. */
+    d->fraction = fmax(d->fraction, fmin(0.97 * computed + 0.02 * taken, 0.99));
+    p.steps_done = step;
+    p.steps_total = run->plan->steps;
+    p.fraction = d->fraction;
+    p.file_read_bytes = run->file_read_bytes;
+    p.file_write_bytes = run->file_write_bytes;
+    p.seconds = now - d->start;
+    p.seconds_left = d->fraction > 0.001 ? p.seconds * (1 / d->fraction - 1) : -1;
+    return jk_context_progress(run->job->ctx, &p, err);
+}
+
+static bool load_ready(const jk_run *run, int64_t number)
+{
+    const jk_load *load = &run->loads[number % JK_LOADS_AHEAD];
+    return load->number == number && load->pieces_left == 0;
+}
+
+static bool band_taken(const jk_run *run, int64_t number)
+{
+    return run->bands_taken > number;
+}
+
+/* Wait until `ready` holds for `number`, keeping the user informed. Fails with the run's error. */
+static jask_status wait_until(jk_driver *d, bool (*ready)(const jk_run *, int64_t), int64_t number,
+                              int64_t step, jask_error *err)
+{
+    jk_run *run = d->run;
+    double start = 0;
+    jask_status st = JASK_OK;
+    pthread_mutex_lock(&run->lock);
+    while (!st && !run->stop && !ready(run, number)) {
+        double until = jk_clock_seconds() + PROGRESS_SECONDS;
+        struct timespec at = {.tv_sec = (time_t)until,
+                              .tv_nsec = (long)((until - floor(until)) * 1e9)};
+        if (start == 0)
+            start = until - PROGRESS_SECONDS;
+        pthread_cond_timedwait(&run->changed, &run->lock, &at);
+        pthread_mutex_unlock(&run->lock);
+        st = tell_progress(d, step, 0, err);
+        pthread_mutex_lock(&run->lock);
+    }
+    if (!st && run->stop) {
+        st = run->error.code;
+        if (err)
+            *err = run->error;
+    }
+    pthread_mutex_unlock(&run->lock);
+    if (start != 0)
+        d->stall_seconds += jk_clock_seconds() - start;
+    return st;
+}
+
+/* Wait for what the step loads, in plan order. */
+static jask_status await_loads(jk_driver *d, const jk_step *step, int64_t s, jask_error *err)
+{
+    jk_run *run = d->run;
+    jask_status st = JASK_OK;
+    for (int op = 0; !st && op < JK_OPERANDS; op++) {
+        if (!jk_step_loads(step, op))
+            continue;
+        /* Hazard: the product would read a panel that is not all there. */
+        st = wait_until(d, load_ready, d->loads++, s, err);
+        if (!st)
+            st = run->dev->queue_await(run->compute, jk_run_slot(run, step, op)->filled, err);
+    }
+    return st;
+}
+
+static jk_gemm describe_band_product(const jk_run *run, const jk_step *step, int64_t row,
+                                     int64_t rows)
+{
+    const jk_product *job = run->job;
+    size_t e = run->elem_bytes;
+    int64_t a_rows, a_cols, b_rows, b_cols;
+    jk_run_slot_shape(run, JK_OPERAND_A, step, &a_rows, &a_cols);
+    jk_run_slot_shape(run, JK_OPERAND_B, step, &b_rows, &b_cols);
+    return (jk_gemm){
+        .dtype = job->d.dtype,
+        .trans_a = job->a.trans,
+        .trans_b = job->b.trans,
+        .m = rows,
+        .n = step->cols,
+        .k = step->depth,
+        .alpha = job->alpha,
+        .beta = !step->first   ? 1
+                : step->load_c ? job->beta
+                               : 0,
+        .a = run->slots[JK_OPERAND_A][step->a_slot].mem +
+             (size_t)(job->a.trans ? row : row * a_cols) * e,
+        .b = run->slots[JK_OPERAND_B][step->b_slot].mem,
+        .c = run->slots[JK_OPERAND_C][step->c_slot].mem + (size_t)(row * run->plan->bn) * e,
+        .lda = a_cols,
+        .ldb = b_cols,
+        .ldc = run->plan->bn,
+    };
+}
+
+/* The tile is finished down to this band: let the writer have it. */
+static jask_status post_band(jk_run *run, const jk_step *step, jask_error *err)
+{
+    jask_status st =
+        run->dev->event_record(run->slots[JK_OPERAND_C][step->c_slot].filled, run->compute, err);
+    pthread_mutex_lock(&run->lock);
+    run->bands_posted++;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    return st;
+}
+
+static jask_status compute_band(jk_driver *d, const jk_step *step, int64_t s, int64_t band,
+                                int64_t row, int64_t rows, jask_error *err)
+{
+    jk_run *run = d->run;
+    jask_status st = JASK_OK;
+    int64_t before = step->tile - run->plan->c_slots;
+    /* Hazard: overwriting a band of an earlier tile that is still to be stored. */
+    if (step->first && !step->load_c && before >= 0)
+        st = wait_until(d, band_taken, jk_run_band_number(run, before, band), s, err);
+    if (!st && rows > 0) {
+        jk_gemm gemm = describe_band_product(run, step, row, rows);
+        double start = jk_clock_seconds();
+        st = run->dev->gemm(run->compute, &gemm, err);
+        d->compute_seconds += jk_clock_seconds() - start;
+    }
+    return st;
+}
+
+/* Where a product cannot be interrupted, or a band is waited for, bands are products of their own.
+ */
+static bool by_bands(const jk_run *run, const jk_step *step)
+{
+    return run->job->device->info.shared_cores || step->first || step->last;
+}
+
+static jask_status run_step(jk_driver *d, int64_t s, jask_error *err)
+{
+    jk_run *run = d->run;
+    jk_step step = jk_plan_step(run->plan, s);
+    int64_t band_rows = by_bands(run, &step) ? run->band_rows : step.rows;
+    int64_t bands = by_bands(run, &step) ? run->bands : 1;
+    jask_status st = await_loads(d, &step, s, err);
+    for (int64_t band = 0; !st && band < bands; band++) {
+        int64_t row = band * band_rows;
+        int64_t rows = jk_max(0, jk_min(band_rows, step.rows - row));
+        st = compute_band(d, &step, s, band, row, rows, err);
+        if (!st && step.last)
+            st = post_band(run, &step, err);
+        if (!st)
+            st = tell_progress(d, s, band + 1, err);
+    }
+    if (!st)
+        st = run->dev->event_record(jk_run_slot(run, &step, JK_OPERAND_A)->released, run->compute,
+                                    err);
+    if (!st)
+        st = run->dev->event_record(jk_run_slot(run, &step, JK_OPERAND_B)->released, run->compute,
+                                    err);
+    if (st)
+        return st;
+    pthread_mutex_lock(&run->lock);
+    run->steps_issued = s + 1;
+    run->loads_used = d->loads;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    return JASK_OK;
+}
+
+static void fill_stats(const jk_driver *d, jk_run_stats *stats)
+{
+    const jk_run *run = d->run;
+    memset(stats, 0, sizeof *stats);
+    stats->io.h2d_pages = run->h2d_pages;
+    stats->io.h2d_bytes = run->h2d_bytes;
+    stats->io.d2h_pages = run->d2h_pages;
+    stats->io.d2h_bytes = run->d2h_bytes;
+    stats->io.file_read_bytes = run->file_read_bytes;
+    stats->io.file_write_bytes = run->file_write_bytes;
+    stats->read_seconds = run->read_seconds;
+    stats->write_seconds = run->write_seconds;
+    stats->compute_seconds = d->compute_seconds;
+    stats->stall_seconds = d->stall_seconds;
+    stats->peak_device_bytes = run->arena_bytes + (run->staged ? 0 : run->bounce_bytes);
+    stats->peak_host_bytes = run->staged ? run->pinned_bytes + run->bounce_bytes : 0;
+}
+
+jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask_error *err)
+{
+    jk_driver d = {.start = jk_clock_seconds()};
+    jask_error mine;
+    jask_status st;
+    int64_t last_band;
+    if (!err)
+        err = &mine; /* threads pass their error through it */
+    st = jk_run_open(product, &d.run, err);
+    if (st)
+        return st;
+    for (int64_t s = 0; !st && s < product->plan->steps; s++)
+        st = run_step(&d, s, err);
+    last_band = product->plan->mt * product->plan->nt * d.run->bands - 1;
+    if (!st)
+        st = wait_until(&d, band_taken, last_band, product->plan->steps, err);
+    if (!st)
+        st = d.run->dev->queue_drain(d.run->compute, err);
+    if (!st) {
+        /* All pieces are delivered and all bands stored: the threads end by themselves. */
+        jk_run_join(d.run);
+        fill_stats(&d, stats);
+    }
+    jk_run_close(d.run);
+    return st;
+}

@@ -1,0 +1,39 @@
+/* The pipeline: carries a plan out. Reader threads bring panels to the device, the calling thread
+ * queues products, a writer thread takes finished bands of D to the file; all overlap. */
+#ifndef JK_RUNTIME_PIPELINE_H
+#define JK_RUNTIME_PIPELINE_H
+
+#include "planner/plan.h"
+#include "runtime/array.h"
+#include "runtime/context.h"
+#include "runtime/device.h"
+
+/* D = alpha * A * B + beta * C by `plan`. c.file is NULL unless plan->problem.read_c. */
+typedef struct jk_product {
+    const jk_plan *plan;
+    const jk_device_ref *device;
+    const jask_context *ctx; /* progress only */
+    jk_matrix a, b, c, d;
+    double alpha, beta;
+    int io_threads;
+    size_t block_bytes; /* files are read, and staged where the device has memory of its own, in
+                           pieces of at most this */
+} jk_product;
+
+/* What a run used and how long its stages were busy. */
+typedef struct jk_run_stats {
+    jask_io_cost io; /* disk_* left 0 */
+    double read_seconds, compute_seconds, write_seconds, stall_seconds;
+    uint64_t peak_device_bytes, peak_host_bytes;
+} jk_run_stats;
+
+/* Bytes the runtime holds on the device beside the plan's slots (problem.reserve_bytes for
+ * planning), and in host memory when the device has memory of its own. */
+size_t jk_pipeline_reserve_bytes(bool transposes_c, int io_threads, size_t block_bytes,
+                                 bool host_memory);
+
+/* Blocks until D's bytes are all written (not yet committed). After any failure every stage has
+ * stopped, and *stats is untouched. */
+jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask_error *err);
+
+#endif

@@ -1,0 +1,65 @@
+/* Plans as the API hands them out: a handle around the planner's value. */
+#include "runtime/plan_api.h"
+
+#include "runtime/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct jask_plan {
+    jk_plan plan;
+};
+
+void jk_plan_describe(const jk_plan *plan, jask_plan_info *out)
+{
+    *out = (jask_plan_info){
+        .struct_size = sizeof *out,
+        .m = plan->problem.m,
+        .n = plan->problem.n,
+        .k = plan->problem.k,
+        .bm = plan->bm,
+        .bn = plan->bn,
+        .bk = plan->bk,
+        .tiles = plan->mt * plan->nt,
+        .steps = plan->steps,
+        .h2d_bytes = plan->h2d_bytes,
+        .h2d_pages = plan->h2d_pages,
+        .d2h_bytes = plan->d2h_bytes,
+        .d2h_pages = plan->d2h_pages,
+        .file_read_bytes = plan->file_read_bytes,
+        .file_write_bytes = plan->file_write_bytes,
+        .peak_bytes = plan->peak_bytes,
+        .budget_bytes = plan->budget_bytes,
+        .lower_bound_bytes = plan->lower_bound_bytes,
+        .seconds = plan->seconds,
+    };
+    snprintf(out->schedule, sizeof out->schedule, "%s", jk_schedule_name(plan->schedule));
+    snprintf(out->planner, sizeof out->planner, "%s", jk_planner_name(plan->planner));
+}
+
+jask_status jk_plan_wrap(const jk_plan *plan, jask_plan **out, jask_error *err)
+{
+    jask_plan *handle = malloc(sizeof *handle);
+    if (!handle)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory for a plan");
+    handle->plan = *plan;
+    *out = handle;
+    return JASK_OK;
+}
+
+void jask_plan_get_info(const jask_plan *plan, jask_plan_info *out, size_t struct_size)
+{
+    jask_plan_info info;
+    jk_plan_describe(&plan->plan, &info);
+    jk_struct_out(out, struct_size, &info, sizeof info);
+}
+
+size_t jask_plan_format(const jask_plan *plan, int json, char *text, size_t text_size)
+{
+    return jk_plan_format(&plan->plan, json != 0, text, text_size);
+}
+
+void jask_plan_close(jask_plan *plan)
+{
+    free(plan);
+}

@@ -1,0 +1,287 @@
+/* Readers: bring panels of A and B, and tiles of C, from files to their slots. They take pieces in
+ * plan order, so the piece that the products need next is never behind one they need later. */
+#include "kernels/host_kernels.h"
+#include "runtime/run.h"
+#include "runtime/system.h"
+
+typedef struct jk_piece {
+    int op;
+    jk_step step;
+    jk_slot *slot;
+    int64_t load;
+    int64_t serial;
+    int64_t release_step; /* the slot is free once this step's product is done; -1: always was */
+    jk_window part;       /* of the slot's rows x cols */
+    int64_t slot_ld;
+} jk_piece;
+
+/* The window of operand `op`'s matrix, in its stored form, that the step uses. */
+static jk_window stored_window(const jk_run *run, int op, const jk_step *step)
+{
+    const jk_product *job = run->job;
+    jk_window w;
+    bool trans;
+    if (op == JK_OPERAND_A) {
+        w = (jk_window){step->row, step->depth_start, step->rows, step->depth};
+        trans = job->a.trans;
+    } else if (op == JK_OPERAND_B) {
+        w = (jk_window){step->depth_start, step->col, step->depth, step->cols};
+        trans = job->b.trans;
+    } else {
+        w = (jk_window){step->row, step->col, step->rows, step->cols};
+        trans = job->c.trans;
+    }
+    return trans ? (jk_window){w.col, w.row, w.cols, w.rows} : w;
+}
+
+void jk_run_slot_shape(const jk_run *run, int op, const jk_step *step, int64_t *rows, int64_t *cols)
+{
+    jk_window w = stored_window(run, op, step);
+    bool turn = op == JK_OPERAND_C && run->job->c.trans;
+    *rows = turn ? w.cols : w.rows;
+    *cols = turn ? w.rows : w.cols;
+}
+
+bool jk_step_loads(const jk_step *step, int op)
+{
+    return op == JK_OPERAND_A ? step->load_a : op == JK_OPERAND_B ? step->load_b : step->load_c;
+}
+
+jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op)
+{
+    int64_t index = op == JK_OPERAND_A   ? step->a_slot
+                    : op == JK_OPERAND_B ? step->b_slot
+                                         : step->c_slot;
+    return &run->slots[op][index];
+}
+
+jk_pieces jk_run_pieces(const jk_run *run, int64_t rows, int64_t cols)
+{
+    int64_t block = (int64_t)(run->job->block_bytes / run->elem_bytes);
+    jk_pieces p = {.rows = rows, .cols = cols};
+    p.piece_cols = jk_min(cols, block);
+    p.piece_rows = jk_min(rows, block / p.piece_cols);
+    p.count = jk_ceil_div(rows, p.piece_rows) * jk_ceil_div(cols, p.piece_cols);
+    return p;
+}
+
+jk_window jk_piece_window(const jk_pieces *p, int64_t index)
+{
+    int64_t across = jk_ceil_div(p->cols, p->piece_cols);
+    int64_t row = index / across * p->piece_rows, col = index % across * p->piece_cols;
+    return (jk_window){row, col, jk_min(p->piece_rows, p->rows - row),
+                       jk_min(p->piece_cols, p->cols - col)};
+}
+
+/* With the lock held: move run->next to the next load there is. False at the end of the plan. */
+static bool find_load(jk_run *run, jk_step *step)
+{
+    while (run->next.step < run->plan->steps) {
+        *step = jk_plan_step(run->plan, run->next.step);
+        for (; run->next.operand < JK_OPERANDS; run->next.operand++)
+            if (jk_step_loads(step, run->next.operand))
+                return true;
+        run->slots[JK_OPERAND_A][step->a_slot].last_use = run->next.step;
+        run->slots[JK_OPERAND_B][step->b_slot].last_use = run->next.step;
+        run->next.operand = 0;
+        run->next.step++;
+    }
+    return false;
+}
+
+/* With the lock held: take the next piece. False when there is none, or the run stops. */
+static bool take_piece(jk_run *run, jk_piece *out)
+{
+    jk_step step;
+    jk_pieces pieces;
+    int64_t rows, cols;
+    int op;
+    for (;;) {
+        if (run->stop || !find_load(run, &step))
+            return false;
+        if (run->next.load - run->loads_used < JK_LOADS_AHEAD)
+            break;
+        /* Hazard: overwriting the record of a load that the products still wait for. */
+        jk_run_wait(run);
+    }
+    op = run->next.operand;
+    jk_run_slot_shape(run, op, &step, &rows, &cols);
+    pieces = jk_run_pieces(run, rows, cols);
+    out->op = op;
+    out->step = step;
+    out->slot = jk_run_slot(run, &step, op);
+    out->load = run->next.load;
+    out->serial = run->next.serial++;
+    out->release_step = out->slot->last_use;
+    out->part = jk_piece_window(&pieces, run->next.piece);
+    out->slot_ld = jk_run_slot_ld(run, op, cols);
+    if (run->next.piece == 0)
+        run->loads[out->load % JK_LOADS_AHEAD] = (jk_load){out->load, pieces.count};
+    if (++run->next.piece == pieces.count) {
+        run->next.piece = 0;
+        run->next.load++;
+        run->next.operand++;
+    }
+    return true;
+}
+
+/* Hazard: overwriting a slot that products still read, or a tile that is still to be stored. False
+ * when the run stops. */
+static bool wait_slot_free(jk_run *run, const jk_piece *p)
+{
+    bool go = true;
+    pthread_mutex_lock(&run->lock);
+    if (p->op == JK_OPERAND_C) {
+        int64_t before = p->step.tile - run->plan->c_slots;
+        int64_t band = (p->part.row + p->part.rows - 1) / run->band_rows;
+        while (go && before >= 0 && run->bands_taken <= jk_run_band_number(run, before, band))
+            go = jk_run_wait(run);
+    } else {
+        while (go && run->steps_issued <= p->release_step)
+            go = jk_run_wait(run);
+    }
+    go = go && !run->stop;
+    pthread_mutex_unlock(&run->lock);
+    return go;
+}
+
+/* A piece of a C stored as its transpose: read as it lies, turned on the way to dst. */
+static jask_status read_turned(jk_reader *reader, const jk_piece *p, char *dst, int64_t ld,
+                               jask_error *err)
+{
+    jk_run *run = reader->run;
+    char *bounce = run->bounce + (size_t)reader->index * run->job->block_bytes;
+    jk_window w = stored_window(run, p->op, &p->step);
+    jask_status st;
+    w = (jk_window){w.row + p->part.col, w.col + p->part.row, p->part.cols, p->part.rows};
+    st = jk_matrix_read(&run->job->c, &w, bounce, p->part.rows, &run->file_read_bytes, err);
+    if (!st)
+        jk_transpose(dst, ld, bounce, p->part.rows, p->part.cols, p->part.rows, run->elem_bytes);
+    return st;
+}
+
+/* Read the piece into dst, leading dimension ld. */
+static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, int64_t ld,
+                              jask_error *err)
+{
+    const jk_product *job = reader->run->job;
+    const jk_matrix *m = p->op == JK_OPERAND_A   ? &job->a
+                         : p->op == JK_OPERAND_B ? &job->b
+                                                 : &job->c;
+    double start = jk_clock_seconds();
+    jask_status st;
+    if (p->op == JK_OPERAND_C && m->trans) {
+        st = read_turned(reader, p, dst, ld, err);
+    } else {
+        jk_window w = stored_window(reader->run, p->op, &p->step);
+        w = (jk_window){w.row + p->part.row, w.col + p->part.col, p->part.rows, p->part.cols};
+        st = jk_matrix_read(m, &w, dst, ld, &reader->run->file_read_bytes, err);
+    }
+    reader->busy_seconds += jk_clock_seconds() - start;
+    return st;
+}
+
+/* Queue the copy of a staged piece to its slot. With the lock held, so that uploads and the events
+ * between them stay in order. */
+static jask_status queue_upload(jk_run *run, const jk_piece *p, jk_block *block, jask_error *err)
+{
+    size_t pitch = (size_t)p->slot_ld * run->elem_bytes;
+    size_t row_bytes = (size_t)p->part.cols * run->elem_bytes;
+    jk_copy copy = {
+        .dst = p->slot->mem + (size_t)p->part.row * pitch + (size_t)p->part.col * run->elem_bytes,
+        .src = block->mem,
+        .dst_pitch = pitch,
+        .src_pitch = row_bytes,
+        .row_bytes = row_bytes,
+        .rows = (size_t)p->part.rows,
+    };
+    jask_status st = JASK_OK;
+    /* Hazard: products queued earlier still use the slot. (A tile of D has left its slot: the
+     * writer waited for its copy before it said so.) */
+    if (p->op != JK_OPERAND_C)
+        st = run->dev->queue_await(run->up, p->slot->released, err);
+    if (!st)
+        st = run->dev->upload(run->up, &copy, err);
+    if (!st)
+        st = run->dev->event_record(block->free, run->up, err);
+    return st;
+}
+
+/* Count the piece as delivered; after the last one of a load the products may use it. */
+static jask_status finish_piece(jk_run *run, const jk_piece *p, jask_error *err)
+{
+    jk_load *load = &run->loads[p->load % JK_LOADS_AHEAD];
+    jask_status st = JASK_OK;
+    run->h2d_bytes += (uint64_t)p->part.rows * (uint64_t)p->part.cols * run->elem_bytes;
+    if (--load->pieces_left == 0) {
+        run->h2d_pages++;
+        st = run->dev->event_record(p->slot->filled, run->up, err);
+    }
+    pthread_cond_broadcast(&run->changed);
+    return st;
+}
+
+/* With memory of its own: file -> staging block -> (queued) slot. */
+static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_error *err)
+{
+    jk_run *run = reader->run;
+    jk_block *block = &run->ring[p->serial % run->ring_up];
+    bool go = true;
+    jask_status st;
+    /* Hazard: the block's previous piece has not been queued yet, or its copy is not done. */
+    pthread_mutex_lock(&run->lock);
+    while (go && p->serial >= run->ring_up && block->piece != p->serial - run->ring_up)
+        go = jk_run_wait(run);
+    pthread_mutex_unlock(&run->lock);
+    if (!go)
+        return JASK_OK;
+    st = run->dev->event_wait(block->free, err);
+    if (!st)
+        st = read_piece(reader, p, block->mem, p->part.cols, err);
+    if (st || !wait_slot_free(run, p))
+        return st;
+    pthread_mutex_lock(&run->lock);
+    st = queue_upload(run, p, block, err);
+    block->piece = p->serial;
+    if (!st)
+        st = finish_piece(run, p, err);
+    pthread_mutex_unlock(&run->lock);
+    return st;
+}
+
+/* Host memory: the file is read straight into the slot. */
+static jask_status deliver_direct(jk_reader *reader, const jk_piece *p, jask_error *err)
+{
+    jk_run *run = reader->run;
+    size_t at = ((size_t)p->part.row * (size_t)p->slot_ld + (size_t)p->part.col) * run->elem_bytes;
+    jask_status st;
+    if (!wait_slot_free(run, p))
+        return JASK_OK;
+    st = read_piece(reader, p, p->slot->mem + at, p->slot_ld, err);
+    if (st)
+        return st;
+    pthread_mutex_lock(&run->lock);
+    st = finish_piece(run, p, err);
+    pthread_mutex_unlock(&run->lock);
+    return st;
+}
+
+void *jk_reader_main(void *arg)
+{
+    jk_reader *reader = arg;
+    jk_run *run = reader->run;
+    jask_error err;
+    jk_piece p;
+    pthread_mutex_lock(&run->lock);
+    while (take_piece(run, &p)) {
+        jask_status st;
+        pthread_mutex_unlock(&run->lock);
+        st = run->staged ? deliver_staged(reader, &p, &err) : deliver_direct(reader, &p, &err);
+        if (st)
+            jk_run_fail(run, &err);
+        pthread_mutex_lock(&run->lock);
+    }
+    run->read_seconds += reader->busy_seconds;
+    pthread_mutex_unlock(&run->lock);
+    return NULL;
+}

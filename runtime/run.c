@@ -1,0 +1,263 @@
+/* Making and unmaking a run: memory, slots, queues, threads. */
+#include "runtime/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A tile is computed and stored in this many bands, so that storing one overlaps with computing the
+ * next, in the same slot. */
+#define BANDS 8
+/* Bands of fewer rows would make products inefficient; ... */
+#define BAND_ROWS_MIN 256
+/* ... bands of more work would make canceling slow where a product cannot be interrupted. */
+#define BAND_FLOPS_MAX 4e10
+
+/* Enough for error messages, little enough to forget. */
+#define THREAD_STACK_BYTES ((size_t)256 << 10)
+
+jask_status jk_run_fail(jk_run *run, const jask_error *err)
+{
+    pthread_mutex_lock(&run->lock);
+    if (run->error.code == JASK_OK)
+        run->error = *err;
+    run->stop = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    return err->code;
+}
+
+bool jk_run_wait(jk_run *run)
+{
+    if (!run->stop)
+        pthread_cond_wait(&run->changed, &run->lock);
+    return !run->stop;
+}
+
+static int64_t choose_band_rows(const jk_plan *plan)
+{
+    int64_t rows = jk_max(jk_ceil_div(plan->bm, BANDS), BAND_ROWS_MIN);
+    double row_flops = 2.0 * (double)plan->bn * (double)plan->bk;
+    if ((double)rows * row_flops > BAND_FLOPS_MAX)
+        rows = jk_max((int64_t)(BAND_FLOPS_MAX / row_flops), 1);
+    return jk_min(rows, plan->bm);
+}
+
+static jask_status open_slots(jk_run *run, int op, int64_t count, uint64_t bytes, char **mem,
+                              jask_error *err)
+{
+    jk_device *dev = run->job->device->dev;
+    jask_status st = JASK_OK;
+    run->slots[op] = calloc((size_t)count, sizeof *run->slots[op]);
+    if (!run->slots[op])
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory to keep track of %lld slots",
+                       (long long)count);
+    run->slot_count[op] = count;
+    for (int64_t i = 0; !st && i < count; i++) {
+        jk_slot *slot = &run->slots[op][i];
+        slot->mem = *mem;
+        slot->last_use = -1;
+        *mem += bytes;
+        st = run->dev->event_open(dev, &slot->filled, err);
+        if (!st)
+            st = run->dev->event_open(dev, &slot->released, err);
+    }
+    return st;
+}
+
+static jask_status open_arena(jk_run *run, jask_error *err)
+{
+    const jk_plan *plan = run->plan;
+    uint64_t a = jk_plan_a_slot_bytes(plan), b = jk_plan_b_slot_bytes(plan);
+    uint64_t c = jk_plan_c_slot_bytes(plan);
+    char *mem;
+    void *arena;
+    jask_status st;
+    size_t bytes = (size_t)(plan->peak_bytes - plan->reserve_bytes);
+    st = run->dev->mem_alloc(run->job->device->dev, bytes, &arena, err);
+    if (st)
+        return st;
+    run->arena = mem = arena;
+    run->arena_bytes = bytes;
+    st = open_slots(run, JK_OPERAND_A, plan->a_slots, a, &mem, err);
+    if (!st)
+        st = open_slots(run, JK_OPERAND_B, plan->b_slots, b, &mem, err);
+    if (!st)
+        st = open_slots(run, JK_OPERAND_C, plan->c_slots, c, &mem, err);
+    return st;
+}
+
+static jask_status open_ring(jk_run *run, jask_error *err)
+{
+    jk_device *dev = run->job->device->dev;
+    int count;
+    void *pinned;
+    jask_status st;
+    run->ring_up = 2 * run->job->io_threads;
+    run->ring_down = 2;
+    count = run->ring_up + run->ring_down;
+    run->ring = calloc((size_t)count, sizeof *run->ring);
+    if (!run->ring)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory to keep track of %d staging blocks", count);
+    st = run->dev->pin_alloc(dev, (size_t)count * run->job->block_bytes, &pinned, err);
+    if (st)
+        return st;
+    run->pinned = pinned;
+    run->pinned_bytes = (size_t)count * run->job->block_bytes;
+    for (int i = 0; !st && i < count; i++) {
+        run->ring[i].mem = run->pinned + (size_t)i * run->job->block_bytes;
+        run->ring[i].piece = -1;
+        st = run->dev->event_open(dev, &run->ring[i].free, err);
+    }
+    return st;
+}
+
+static jask_status open_queues(jk_run *run, jask_error *err)
+{
+    jk_device *dev = run->job->device->dev;
+    jask_status st = run->dev->queue_open(dev, &run->up, err);
+    if (!st)
+        st = run->dev->queue_open(dev, &run->compute, err);
+    if (!st)
+        st = run->dev->queue_open(dev, &run->down, err);
+    return st;
+}
+
+static void open_lock(jk_run *run)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_cond_init(&run->changed, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+size_t jk_pipeline_reserve_bytes(bool transposes_c, int io_threads, size_t block_bytes,
+                                 bool host_memory)
+{
+    return transposes_c && host_memory ? (size_t)io_threads * block_bytes : 0;
+}
+
+static jask_status start_thread(pthread_t *thread, void *(*body)(void *), void *arg, bool *started,
+                                jask_error *err)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int code;
+    /* Signals are the program's business: its own threads get them. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
+    code = pthread_create(thread, &attr, body, arg);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (code != 0) {
+        errno = code;
+        return jk_fail_errno(err, "cannot start a thread for reading and writing files");
+    }
+    *started = true;
+    return JASK_OK;
+}
+
+static jask_status start_threads(jk_run *run, jask_error *err)
+{
+    jask_status st = JASK_OK;
+    run->readers = calloc((size_t)run->job->io_threads, sizeof *run->readers);
+    if (!run->readers)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory for %d readers", run->job->io_threads);
+    for (int i = 0; !st && i < run->job->io_threads; i++) {
+        jk_reader *reader = &run->readers[i];
+        reader->run = run;
+        reader->index = i;
+        st = start_thread(&reader->thread, jk_reader_main, reader, &reader->started, err);
+    }
+    if (!st)
+        st = start_thread(&run->writer, jk_writer_main, run, &run->writer_started, err);
+    return st;
+}
+
+jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
+{
+    jk_run *run = calloc(1, sizeof *run);
+    jask_status st;
+    if (!run)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory for a run");
+    run->job = job;
+    run->plan = job->plan;
+    run->dev = job->device->table;
+    run->staged = !job->device->info.host_memory;
+    run->elem_bytes = jask_dtype_size(job->d.dtype);
+    run->band_rows = choose_band_rows(job->plan);
+    run->bands = jk_ceil_div(job->plan->bm, run->band_rows);
+    for (int i = 0; i < JK_LOADS_AHEAD; i++)
+        run->loads[i].number = -1; /* zeros would say that load 0 has arrived */
+    open_lock(run);
+    st = open_queues(run, err);
+    if (!st)
+        st = open_arena(run, err);
+    if (!st && run->staged)
+        st = open_ring(run, err);
+    if (!st && job->c.file && job->c.trans) {
+        run->bounce_bytes = (size_t)job->io_threads * job->block_bytes;
+        run->bounce = malloc(run->bounce_bytes);
+        if (!run->bounce)
+            st = jk_fail(err, JASK_ERR_NOMEM, "no memory for %zu bytes to transpose C in",
+                         run->bounce_bytes);
+    }
+    if (!st)
+        st = start_threads(run, err);
+    if (st)
+        jk_run_close(run);
+    else
+        *out = run;
+    return st;
+}
+
+void jk_run_join(jk_run *run)
+{
+    for (int i = 0; run->readers && i < run->job->io_threads; i++)
+        if (run->readers[i].started)
+            pthread_join(run->readers[i].thread, NULL);
+    if (run->writer_started)
+        pthread_join(run->writer, NULL);
+    free(run->readers);
+    run->readers = NULL;
+    run->writer_started = false;
+}
+
+void jk_run_close(jk_run *run)
+{
+    jk_device *dev;
+    if (!run)
+        return;
+    dev = run->job->device->dev;
+    pthread_mutex_lock(&run->lock);
+    run->stop = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->lock);
+    jk_run_join(run);
+    /* Hazard: work still queued uses the memory freed below; closing a queue waits for it. */
+    run->dev->queue_close(run->up);
+    run->dev->queue_close(run->compute);
+    run->dev->queue_close(run->down);
+    for (int op = 0; op < JK_OPERANDS; op++) {
+        for (int64_t i = 0; i < run->slot_count[op]; i++) {
+            run->dev->event_close(run->slots[op][i].filled);
+            run->dev->event_close(run->slots[op][i].released);
+        }
+        free(run->slots[op]);
+    }
+    for (int i = 0; run->ring && i < run->ring_up + run->ring_down; i++)
+        run->dev->event_close(run->ring[i].free);
+    free(run->ring);
+    free(run->bounce);
+    run->dev->pin_free(dev, run->pinned, run->pinned_bytes);
+    run->dev->mem_free(dev, run->arena, run->arena_bytes);
+    pthread_cond_destroy(&run->changed);
+    pthread_mutex_destroy(&run->lock);
+    free(run);
+}

@@ -1,0 +1,141 @@
+/* The state of one pipeline run, shared by its threads. */
+#ifndef JK_RUNTIME_RUN_H
+#define JK_RUNTIME_RUN_H
+
+#include "runtime/pipeline.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { JK_OPERAND_A, JK_OPERAND_B, JK_OPERAND_C, JK_OPERANDS };
+
+/* A place on the device for a panel or a tile. Owned in turn by the reader that fills it, and by
+ * the products from the step it was filled for to its last use. */
+typedef struct jk_slot {
+    char *mem;
+    int64_t last_use;   /* readers' view: last step, of those looked at, whose product uses it */
+    jk_event *filled;   /* its content is complete: by uploads (A, B, C to read), by products (D) */
+    jk_event *released; /* compute queue, A and B: the product of the last use is done */
+} jk_slot;
+
+/* Readers may look at most this many loads ahead of the products. */
+#define JK_LOADS_AHEAD 64
+
+/* A panel or tile on its way to its slot, in pieces. Loads are numbered in plan order. */
+typedef struct jk_load {
+    int64_t number;
+    int64_t pieces_left; /* 0: all are queued on (or, with host memory, in) the device */
+} jk_load;
+
+/* A staging block beside a device with memory of its own. */
+typedef struct jk_block {
+    char *mem;
+    jk_event *free; /* the copy out of (upload) or into (download) it is done */
+    int64_t piece;  /* upload ring: the last piece that was queued from it; -1 */
+} jk_block;
+
+typedef struct jk_run {
+    const jk_product *job;
+    const jk_plan *plan;
+    const jk_device_table *dev;
+    bool staged;
+    size_t elem_bytes;
+    int64_t bands, band_rows; /* a D tile is computed and stored in bands of rows */
+
+    char *arena; /* one device allocation for all slots */
+    size_t arena_bytes;
+    jk_slot *slots[JK_OPERANDS];
+    int64_t slot_count[JK_OPERANDS];
+    jk_queue *up, *compute, *down;
+    jk_block *ring; /* staged: io_threads * 2 blocks for uploads, then 2 for downloads */
+    int ring_up, ring_down;
+    char *pinned;
+    size_t pinned_bytes;
+    char *bounce; /* one block a reader, when C has to be transposed */
+    size_t bounce_bytes;
+    struct jk_reader *readers;
+    pthread_t writer;
+    bool writer_started;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* All below is guarded by lock, except the atomic counters. */
+    bool stop;
+    jask_error error; /* the first; valid once stop is set for a failure */
+    int64_t steps_issued;
+    int64_t bands_posted; /* computed and waiting to be stored */
+    int64_t bands_taken;  /* off their slots: written, or copied to the host */
+    int64_t loads_used;   /* loads whose first product has been issued */
+    jk_load loads[JK_LOADS_AHEAD];
+    struct { /* the next piece to read */
+        int64_t step;
+        int operand;
+        int64_t piece; /* of the load */
+        int64_t load;
+        int64_t serial; /* of all pieces */
+    } next;
+    double read_seconds, write_seconds;
+
+    uint64_t h2d_bytes, d2h_bytes;
+    int64_t h2d_pages, d2h_pages;
+    _Atomic uint64_t file_read_bytes, file_write_bytes;
+} jk_run;
+
+jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err);
+/* Wait for the threads to end. */
+void jk_run_join(jk_run *run);
+/* Stop everything, wait for it, free it. NULL and half-built allowed. */
+void jk_run_close(jk_run *run);
+
+/* Keep the first error and make every stage stop. `err` holds the error; returns its code. */
+jask_status jk_run_fail(jk_run *run, const jask_error *err);
+
+/* With the lock held: wait for `changed`. False when the run is stopping. */
+bool jk_run_wait(jk_run *run);
+
+/* Thread bodies; `arg` is a jk_reader, or the run. */
+typedef struct jk_reader {
+    jk_run *run;
+    int index;
+    pthread_t thread;
+    bool started;
+    double busy_seconds;
+} jk_reader;
+
+/* Whether a step loads operand `op`, and the slot it uses. */
+bool jk_step_loads(const jk_step *step, int op);
+jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op);
+
+void *jk_reader_main(void *arg);
+void *jk_writer_main(void *arg);
+
+/* How the step's panel or tile of operand `op` lies in its slot: rows x cols, dense. A and B keep
+ * their stored form, transposed or not; C and D are m x n. */
+void jk_run_slot_shape(const jk_run *run, int op, const jk_step *step, int64_t *rows,
+                       int64_t *cols);
+
+/* Elements from row to row in a slot. Tiles of D all use that of the widest: then a band lies where
+ * the same band of every other tile lies, and may be overwritten once that one is taken. */
+static inline int64_t jk_run_slot_ld(const jk_run *run, int op, int64_t cols)
+{
+    return op == JK_OPERAND_C ? run->plan->bn : cols;
+}
+
+/* How rows x cols elements are cut into pieces of at most one block: whole rows while a row fits,
+ * parts of rows otherwise. */
+typedef struct jk_pieces {
+    int64_t rows, cols;             /* of the whole */
+    int64_t piece_rows, piece_cols; /* of a piece that is not cut off at an edge */
+    int64_t count;
+} jk_pieces;
+
+jk_pieces jk_run_pieces(const jk_run *run, int64_t rows, int64_t cols);
+jk_window jk_piece_window(const jk_pieces *pieces, int64_t index);
+
+/* Band `band` of tile `tile`, numbered over the whole run in the order of computing. */
+static inline int64_t jk_run_band_number(const jk_run *run, int64_t tile, int64_t band)
+{
+    return tile * run->bands + band;
+}
+
+#endif

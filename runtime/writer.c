@@ -1,0 +1,136 @@
+/* The writer: takes finished bands of D off the device and into the file, in the order they were
+ * computed. */
+#include "runtime/run.h"
+#include "runtime/system.h"
+
+/* Let the system start writing when this much has gathered, so that neither memory fills with dirty
+ * pages nor the final sync has everything left to do. */
+#define WRITE_BEHIND_BYTES ((uint64_t)32 << 20)
+
+typedef struct jk_band {
+    jk_step step;      /* the first of its tile */
+    int64_t row, rows; /* within the tile; rows 0 when a short tile has fewer bands */
+    const char *mem;
+} jk_band;
+
+static jk_band describe_band(const jk_run *run, int64_t number)
+{
+    jk_band band;
+    int64_t tile = number / run->bands;
+    band.step = jk_plan_step(run->plan, tile * run->plan->kt);
+    band.row = number % run->bands * run->band_rows;
+    band.rows = jk_max(0, jk_min(run->band_rows, band.step.rows - band.row));
+    band.mem = run->slots[JK_OPERAND_C][band.step.c_slot].mem +
+               (size_t)(band.row * run->plan->bn) * run->elem_bytes;
+    return band;
+}
+
+/* Write one piece of the band from src, whose rows are ld elements apart. */
+static jask_status write_part(jk_run *run, const jk_band *band, const jk_window *part,
+                              const char *src, int64_t ld, jask_error *err)
+{
+    jk_window w = {band->step.row + band->row + part->row, band->step.col + part->col, part->rows,
+                   part->cols};
+    return jk_matrix_write(&run->job->d, &w, src, ld, &run->file_write_bytes, err);
+}
+
+/* Queue the copy of one piece to a staging block. */
+static jask_status fetch_part(jk_run *run, const jk_band *band, const jk_window *part,
+                              jk_block *block, jask_error *err)
+{
+    size_t pitch = (size_t)run->plan->bn * run->elem_bytes;
+    size_t row_bytes = (size_t)part->cols * run->elem_bytes;
+    jk_copy copy = {
+        .dst = block->mem,
+        .src = band->mem + (size_t)part->row * pitch + (size_t)part->col * run->elem_bytes,
+        .dst_pitch = row_bytes,
+        .src_pitch = pitch,
+        .row_bytes = row_bytes,
+        .rows = (size_t)part->rows,
+    };
+    jask_status st = run->dev->download(run->down, &copy, err);
+    return st ? st : run->dev->event_record(block->free, run->down, err);
+}
+
+/* Two blocks: one is copied into while the other is written. */
+static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *err)
+{
+    jk_block *blocks = run->ring + run->ring_up;
+    jk_pieces pieces = jk_run_pieces(run, band->rows, band->step.cols);
+    jask_status st;
+    /* Hazard: the products of this band are queued but not done. */
+    st = run->dev->queue_await(run->down, run->slots[JK_OPERAND_C][band->step.c_slot].filled, err);
+    for (int64_t i = 0; !st && i <= pieces.count; i++) {
+        if (i < pieces.count) {
+            jk_window part = jk_piece_window(&pieces, i);
+            st = fetch_part(run, band, &part, &blocks[i % run->ring_down], err);
+        }
+        if (!st && i > 0) {
+            jk_block *block = &blocks[(i - 1) % run->ring_down];
+            jk_window part = jk_piece_window(&pieces, i - 1);
+            /* Hazard: the copy into the block that is about to be written. */
+            st = run->dev->event_wait(block->free, err);
+            if (!st)
+                st = write_part(run, band, &part, block->mem, part.cols, err);
+        }
+    }
+    return st;
+}
+
+static jask_status store_direct(jk_run *run, const jk_band *band, jask_error *err)
+{
+    jk_window whole = {0, 0, band->rows, band->step.cols};
+    return write_part(run, band, &whole, band->mem, run->plan->bn, err);
+}
+
+static jask_status store_band(jk_run *run, const jk_band *band, uint64_t *behind, jask_error *err)
+{
+    uint64_t bytes = (uint64_t)band->rows * (uint64_t)band->step.cols * run->elem_bytes;
+    jask_status st;
+    if (band->rows == 0)
+        return JASK_OK;
+    st = run->staged ? store_staged(run, band, err) : store_direct(run, band, err);
+    if (st)
+        return st;
+    *behind += bytes;
+    if (*behind >= WRITE_BEHIND_BYTES) {
+        jk_file_write_behind(run->job->d.file);
+        *behind = 0;
+    }
+    pthread_mutex_lock(&run->lock);
+    run->d2h_bytes += bytes;
+    run->d2h_pages += band->row == 0;
+    pthread_mutex_unlock(&run->lock);
+    return JASK_OK;
+}
+
+void *jk_writer_main(void *arg)
+{
+    jk_run *run = arg;
+    int64_t total = run->plan->mt * run->plan->nt * run->bands;
+    uint64_t behind = 0;
+    jask_error err;
+    pthread_mutex_lock(&run->lock);
+    while (!run->stop && run->bands_taken < total) {
+        int64_t number = run->bands_taken;
+        jk_band band;
+        double start;
+        jask_status st;
+        if (number == run->bands_posted) {
+            jk_run_wait(run);
+            continue;
+        }
+        pthread_mutex_unlock(&run->lock);
+        start = jk_clock_seconds();
+        band = describe_band(run, number);
+        st = store_band(run, &band, &behind, &err);
+        if (st)
+            jk_run_fail(run, &err);
+        pthread_mutex_lock(&run->lock);
+        run->write_seconds += jk_clock_seconds() - start;
+        run->bands_taken += st == JASK_OK;
+        pthread_cond_broadcast(&run->changed);
+    }
+    pthread_mutex_unlock(&run->lock);
+    return NULL;
+}
