@@ -1,0 +1,224 @@
+/* File to file under a budget, against one BLAS call on the same data in memory. The two alternate
+ * in one process, so both see the same machine, BLAS and threads. One JSON line on stdout.
+ *
+ * usage: bench_incore [--dtype f32|f64] [--no-sync] N BUDGET PAIRS [DIR]   (N x N x N; inputs in
+ * DIR) */
+#include <jask.h>
+
+#include <cblas.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct bench {
+    jask_dtype dtype;
+    int64_t n;
+    const char *budget;
+    int pairs;
+    int sync;
+    char a[512], b[512], c[512];
+    jask_context *ctx;
+    void *x, *y, *z;
+} bench;
+
+static void die(const char *what, const jask_error *err)
+{
+    fprintf(stderr, "bench_incore: %s: %s\n", what, err->msg);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Uniform in [-1, 1), a new row at a time; kept in memory too. */
+static void make_input(bench *w, const char *path, void *data, uint64_t seed)
+{
+    int64_t shape[2] = {w->n, w->n};
+    size_t size = jask_dtype_size(w->dtype);
+    jask_array *array;
+    jask_error err;
+    for (int64_t i = 0; i < w->n * w->n; i++) {
+        double value;
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        value = (double)(int64_t)(seed >> 11) / (double)(1ll << 52) - 1;
+        if (w->dtype == JASK_F32)
+            ((float *)data)[i] = (float)value;
+        else
+            ((double *)data)[i] = value;
+    }
+    if (jask_array_create(w->ctx, path, w->dtype, 2, shape, &array, &err))
+        die("create", &err);
+    for (int64_t i = 0; i < w->n; i++)
+        if (jask_array_write(array, (uint64_t)(i * w->n), (uint64_t)w->n,
+                             (char *)data + (size_t)(i * w->n) * size, &err))
+            die("write", &err);
+    if (jask_array_commit(array, &err))
+        die("commit", &err);
+    jask_array_close(array);
+}
+
+static double run_incore(const bench *w)
+{
+    double start = now();
+    int n = (int)w->n;
+    if (w->dtype == JASK_F32)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, w->x, n, w->y, n, 0,
+                    w->z, n);
+    else
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, w->x, n, w->y, n, 0,
+                    w->z, n);
+    return now() - start;
+}
+
+static double run_jask(const bench *w, jask_report *report)
+{
+    double start = now();
+    jask_array *a, *b;
+    jask_dot_args args;
+    jask_error err;
+    jask_dot_args_init(&args, sizeof args);
+    args.output = w->c;
+    if (jask_array_open(w->a, &a, &err) || jask_array_open(w->b, &b, &err))
+        die("open", &err);
+    if (jask_dot(w->ctx, a, b, &args, NULL, report, &err))
+        die("dot", &err);
+    jask_array_close(a);
+    jask_array_close(b);
+    return now() - start;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* The BLAS of a bench and of the library are one, so the products must agree as well. */
+static double difference(const bench *w)
+{
+    size_t size = jask_dtype_size(w->dtype);
+    char *row = malloc((size_t)w->n * size);
+    double worst = 0;
+    jask_array *c;
+    jask_error err;
+    if (!row || jask_array_open(w->c, &c, &err))
+        die("open result", &err);
+    for (int64_t i = 0; i < w->n; i += 997) {
+        if (jask_array_read(c, (uint64_t)(i * w->n), (uint64_t)w->n, row, &err))
+            die("read result", &err);
+        for (int64_t j = 0; j < w->n; j++) {
+            double d = w->dtype == JASK_F32
+                           ? (double)(((float *)row)[j] - ((float *)w->z)[i * w->n + j])
+                           : ((double *)row)[j] - ((double *)w->z)[i * w->n + j];
+            worst = fmax(worst, fabs(d));
+        }
+    }
+    jask_array_close(c);
+    free(row);
+    return worst;
+}
+
+static void measure(bench *w)
+{
+    double *jask = malloc((size_t)w->pairs * sizeof *jask);
+    double *incore = malloc((size_t)w->pairs * sizeof *incore);
+    double *ratio = malloc((size_t)w->pairs * sizeof *ratio);
+    jask_report r = {.struct_size = sizeof r};
+    run_incore(w);
+    run_jask(w, &r); /* both warm */
+    for (int i = 0; i < w->pairs; i++) {
+        incore[i] = run_incore(w);
+        jask[i] = run_jask(w, &r);
+        ratio[i] = incore[i] / jask[i];
+        fprintf(stderr,
+                "pair %d: in core %.3f s, jask %.3f s, ratio %.3f  (read %.2f compute %.2f "
+                "write %.2f commit %.2f stall %.2f)\n",
+                i + 1, incore[i], jask[i], ratio[i], r.read_seconds, r.compute_seconds,
+                r.write_seconds, r.commit_seconds, r.stall_seconds);
+    }
+    printf("{\"bench\": \"incore\", \"dtype\": \"%s\", \"n\": %" PRId64
+           ", \"budget_bytes\": %" PRIu64 ", \"sync\": %d, \"pairs\": %d, \"schedule\": \"%s\", "
+           "\"bm\": %" PRId64 ", \"bn\": %" PRId64 ", \"bk\": %" PRId64 ", \"h2d_bytes\": %" PRIu64
+           ", \"disk_read_bytes\": %" PRIu64
+           ", \"incore_seconds\": %.4f, \"jask_seconds\": %.4f, \"ratio\": %.4f, "
+           "\"max_difference\": %.3g}\n",
+           jask_dtype_name(w->dtype), w->n, r.budget_bytes, w->sync, w->pairs, r.plan.schedule,
+           r.plan.bm, r.plan.bn, r.plan.bk, r.io.h2d_bytes, r.io.disk_read_bytes,
+           median(incore, w->pairs), median(jask, w->pairs), median(ratio, w->pairs),
+           difference(w));
+    free(ratio);
+    free(incore);
+    free(jask);
+}
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: bench_incore [--dtype f32|f64] [--no-sync] N BUDGET PAIRS [DIR]\n");
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    bench w = {.dtype = JASK_F32, .sync = 1};
+    jask_options options;
+    jask_error err;
+    const char *dir;
+    size_t bytes;
+    argv++, argc--;
+    for (; argc > 0 && argv[0][0] == '-'; argv++, argc--) {
+        if (strcmp(argv[0], "--no-sync") == 0)
+            w.sync = 0;
+        else if (strcmp(argv[0], "--dtype") == 0 && argc > 1) {
+            if (jask_dtype_parse(argv[1], &w.dtype, &err))
+                die("--dtype", &err);
+            argv++, argc--;
+        } else {
+            usage();
+        }
+    }
+    if (argc < 3)
+        usage();
+    w.n = atoll(argv[0]);
+    w.pairs = atoi(argv[2]);
+    dir = argc > 3 ? argv[3] : ".";
+    jask_options_init(&options, sizeof options);
+    options.sync = w.sync ? 1 : -1;
+    if (w.n < 1 || w.pairs < 1)
+        usage();
+    if (jask_parse_size(argv[1], &options.memory_budget_bytes, &err) ||
+        jask_context_open(&options, &w.ctx, &err))
+        die("context", &err);
+    snprintf(w.a, sizeof w.a, "%s/bench_a.npy", dir);
+    snprintf(w.b, sizeof w.b, "%s/bench_b.npy", dir);
+    snprintf(w.c, sizeof w.c, "%s/bench_c.npy", dir);
+    bytes = (size_t)w.n * (size_t)w.n * jask_dtype_size(w.dtype);
+    w.x = malloc(bytes);
+    w.y = malloc(bytes);
+    w.z = malloc(bytes);
+    if (!w.x || !w.y || !w.z)
+        usage();
+    make_input(&w, w.a, w.x, 1);
+    make_input(&w, w.b, w.y, 2);
+    measure(&w);
+    remove(w.a);
+    remove(w.b);
+    remove(w.c);
+    free(w.x);
+    free(w.y);
+    free(w.z);
+    jask_context_close(w.ctx);
+    return 0;
+}
