@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Memory limits that are real: jask-gemm is watched while it runs, and put into a memory control group far
+smaller than its files. usage: run.py JASK-GEMM   (TAP on stdout)"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+GEMM = sys.argv[1]
+MIB = 1 << 20
+ALLOWANCE = 32 * MIB  # the library, its threads' stacks and what the BLAS keeps for itself
+
+
+class Skip(Exception):
+    pass
+
+
+def private_bytes(pid):
+    """Anonymous and shared-memory pages: what a process holds that is no file's page cache."""
+    total = 0
+    try:
+        with open('/proc/%d/status' % pid, encoding='ascii') as status:
+            for line in status:
+                if line.startswith(('RssAnon:', 'RssShmem:')):
+                    total += int(line.split()[1]) << 10
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return total
+
+
+def watch(args, preexec=None):
+    """Run jask-gemm; its JSON and the largest private memory seen."""
+    run = subprocess.Popen([GEMM, '--json', '--no-sync'] + args, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, preexec_fn=preexec)
+    peak = 0
+    while run.poll() is None:
+        peak = max(peak, private_bytes(run.pid))
+        time.sleep(0.005)
+    out, err = run.communicate()
+    assert run.returncode == 0, 'exit %d: %s%s' % (run.returncode, out, err)
+    report = json.loads(out)
+    plan = report['plan']
+    for key in ('h2d_bytes', 'd2h_bytes', 'file_read_bytes', 'file_write_bytes'):
+        assert report[key] == plan[key], '%s: counted %d, planned %d' % (key, report[key], plan[key])
+    assert report['peak_device_bytes'] == plan['peak_bytes'] <= report['budget_bytes']
+    return report, peak
+
+
+def write_ones(path, rows, cols):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }" % (rows, cols)
+    header += ' ' * (-(len(header) + 11) % 64) + '\n'
+    chunk = b'\0\0\x80\x3f' * 65536
+    with open(path, 'wb') as out:
+        out.write(b'\x93NUMPY\x01\0' + len(header).to_bytes(2, 'little') + header.encode())
+        left = rows * cols
+        while left:
+            out.write(chunk[:4 * min(left, 65536)])
+            left -= min(left, 65536)
+
+
+def budgets_hold(folder):
+    for mib in (8, 32, 128):
+        _, peak = watch(['--size', '4096', '-b', '%dMiB' % mib, '-s', folder])
+        print('# %d MiB budget, 4096^3: %.1f MiB private at most' % (mib, peak / MIB))
+        assert 0 < peak <= mib * MIB + ALLOWANCE, '%d MiB budget: %.1f MiB' % (mib, peak / MIB)
+
+
+def memory_does_not_grow_with_k(folder):
+    peaks = []
+    for exponent in (16, 18, 20):
+        k = 1 << exponent
+        a, b, c = (os.path.join(folder, name + '.npy') for name in 'abc')
+        write_ones(a, 64, k)
+        write_ones(b, k, 64)
+        _, peak = watch([a, b, '-o', c, '-b', '16MiB'])
+        peaks.append(peak)
+        with open(c, 'rb') as result:
+            data = result.read()[-64 * 64 * 4:]
+        import struct
+        assert set(struct.unpack('<4096f', data)) == {float(k)}, 'K = %d: wrong elements' % k
+    print('# K = 2^16, 2^18, 2^20: %s MiB private' % ', '.join('%.1f' % (p / MIB) for p in peaks))
+    assert max(peaks) - min(peaks) <= 5 * MIB
+
+
+def make_group(limit):
+    """A memory control group below this process's own, as a directory and its tasks file."""
+    name = 'jask-test-%d' % os.getpid()
+    with open('/proc/self/cgroup', encoding='ascii') as lines:
+        groups = [line.rstrip('\n').split(':', 2) for line in lines]
+    for _, controllers, path in groups:
+        if 'memory' in controllers.split(','):
+            base, files = '/sys/fs/cgroup/memory' + path, ('memory.limit_in_bytes',)
+            break
+    else:
+        base = '/sys/fs/cgroup' + [path for _, c, path in groups if c == ''][0]
+        files = ('memory.max',)
+    group = os.path.join(base, name)
+    try:
+        os.mkdir(group)
+        for file in files:
+            with open(os.path.join(group, file), 'w', encoding='ascii') as out:
+                out.write(str(limit))
+    except OSError as error:
+        shutil.rmtree(group, ignore_errors=True)
+        raise Skip('no memory control group can be made: %s' % error) from None
+    return group
+
+
+def enter(group):
+    def preexec():
+        with open(os.path.join(group, 'cgroup.procs'), 'w', encoding='ascii') as procs:
+            procs.write(str(os.getpid()))
+    return preexec
+
+
+def drop_cache(path):
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
+def files_far_larger_than_the_group(folder):
+    group = make_group(192 * MIB)
+    try:
+        a, b, c = (os.path.join(folder, name + '.npy') for name in 'abc')
+        write_ones(a, 8192, 8192)
+        write_ones(b, 8192, 8192)
+        drop_cache(a)
+        drop_cache(b)
+        report, peak = watch([a, b, '-o', c, '-b', '64MiB', '--verify'], enter(group))
+        assert report['verified'] is True
+        assert report['disk_read_bytes'] >= 2 * 8192 * 8192 * 4, 'the cache was not cold'
+        print('# 8192^3, 768 MiB of files, 64 MiB budget, 192 MiB group: %.1f MiB private, %.1f s'
+              % (peak / MIB, report['seconds']))
+    finally:
+        os.rmdir(group)
+
+
+TESTS = [budgets_hold, memory_does_not_grow_with_k, files_far_larger_than_the_group]
+failed = 0
+print('1..%d' % len(TESTS))
+for number, test in enumerate(TESTS, 1):
+    work = tempfile.mkdtemp(prefix='limits.', dir='.')
+    try:
+        test(work)
+        print('ok %d - %s' % (number, test.__name__), flush=True)
+    except Skip as reason:
+        print('ok %d - %s # SKIP %s' % (number, test.__name__, reason), flush=True)
+    except AssertionError as error:
+        failed += 1
+        print('not ok %d - %s\n# %s' % (number, test.__name__, error), flush=True)
+    finally:
+        shutil.rmtree(work)
+sys.exit(failed != 0)
