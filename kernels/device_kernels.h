@@ -1,0 +1,48 @@
+/* Kernels on a CUDA device, launched from C. Each is the fast twin of a plain-C kernel in
+ * host_kernels.h or host_numbers.h, named without "cuda_", which tells what it does: same
+ * parameters, then a stream; same result, bit for bit, but for the payload of a NaN that arithmetic
+ * has made. All pointers are device memory, of any alignment that their type allows (void: any),
+ * fastest where aligned to 16 bytes. Work is queued; the value returned is the launch's own error.
+ * Nothing is launched for a count below 1. */
+#ifndef JK_KERNELS_DEVICE_KERNELS_H
+#define JK_KERNELS_DEVICE_KERNELS_H
+
+#include "kernels/host_numbers.h"
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether this card runs our code at all: out[i] = jk_probe_word(seed, i) for 32 words. */
+cudaError_t jk_cuda_probe(uint32_t seed, uint32_t *out, cudaStream_t stream);
+
+cudaError_t jk_cuda_axpby_f32(int64_t n, float alpha, const float *x, float beta, const float *y,
+                              float *z, cudaStream_t stream);
+cudaError_t jk_cuda_axpby_f64(int64_t n, double alpha, const double *x, double beta,
+                              const double *y, double *z, cudaStream_t stream);
+
+cudaError_t jk_cuda_f16_to_f32(int64_t n, const uint16_t *x, float *y, cudaStream_t stream);
+cudaError_t jk_cuda_bf16_to_f32(int64_t n, const uint16_t *x, float *y, cudaStream_t stream);
+cudaError_t jk_cuda_f32_to_f16(int64_t n, const float *x, uint16_t *y, cudaStream_t stream);
+cudaError_t jk_cuda_f32_to_bf16(int64_t n, const float *x, uint16_t *y, cudaStream_t stream);
+cudaError_t jk_cuda_f32_to_f64(int64_t n, const float *x, double *y, cudaStream_t stream);
+cudaError_t jk_cuda_f64_to_f32(int64_t n, const double *x, float *y, cudaStream_t stream);
+
+cudaError_t jk_cuda_swap_bytes(void *data, int64_t count, size_t size, cudaStream_t stream);
+
+cudaError_t jk_cuda_transpose(void *dst, int64_t dst_ld, const void *src, int64_t src_ld,
+                              int64_t rows, int64_t cols, size_t size, cudaStream_t stream);
+
+/* `out` holds jk_parts(n) values, each the sum (the range) of one part of x. */
+cudaError_t jk_cuda_sum_f32(int64_t n, const float *x, double *out, cudaStream_t stream);
+cudaError_t jk_cuda_sum_f64(int64_t n, const double *x, double *out, cudaStream_t stream);
+cudaError_t jk_cuda_range_f32(int64_t n, const float *x, jk_range *out, cudaStream_t stream);
+cudaError_t jk_cuda_range_f64(int64_t n, const double *x, jk_range *out, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
