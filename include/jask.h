@@ -483,7 +483,8 @@ typedef struct jask_verification {
  *  vector x, in f64, streaming each file once on the CPU, by code that shares nothing with the
  *  pipeline. A wrong tile, a missing slab or a single badly wrong element shows; rounding does not.
  *  `args` as for the product (output is ignored). Uses at most the context's budget.
- *  @return JASK_OK also when the check fails (look at `passed`); ARG, CONFIG, IO, NOMEM, CANCELED. */
+ *  @return JASK_OK also when the check fails (look at `passed`); ARG, CONFIG, IO, NOMEM, CANCELED;
+ *          UNSUPPORTED for another type; FORMAT: a file has become shorter. */
 JASK_API jask_status jask_dot_verify(jask_context *ctx, const jask_array *a, const jask_array *b,
                                      const jask_array *d, const jask_dot_args *args,
                                      jask_verification *out, size_t struct_size, jask_error *err);

@@ -4,6 +4,7 @@
 #include "runtime/system.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* Calls of the progress callback, at least this far apart. */
@@ -88,6 +89,8 @@ static jask_status take_arrays(check *c, const jask_array *a, const jask_array *
     static const char why_d[] = "to be the product";
     bool with_c = c->args.beta != 0;
     jask_status st;
+    if (!isfinite(c->args.alpha) || !isfinite(c->args.beta))
+        return jk_fail(err, JASK_ERR_ARG, "cannot verify: alpha and beta must be finite numbers");
     if (!a || !b || !d || (with_c && !c->args.c))
         return jk_fail(err, JASK_ERR_ARG, "cannot verify: %s is NULL",
                        !a   ? "A"
@@ -104,8 +107,8 @@ static jask_status take_arrays(check *c, const jask_array *a, const jask_array *
     if (st)
         return st;
     if (c->a.dtype != JASK_F32 && c->a.dtype != JASK_F64)
-        return jk_fail(err, JASK_ERR_ARG, "cannot verify: A '%s' is %s, not f32 or f64", c->a.path,
-                       jask_dtype_name(c->a.dtype));
+        return jk_fail(err, JASK_ERR_UNSUPPORTED, "cannot verify: A '%s' is %s, not f32 or f64",
+                       c->a.path, jask_dtype_name(c->a.dtype));
     int64_t m = wanted_rows(&c->a), k = wanted_cols(&c->a), n = wanted_cols(&c->b);
     st = check_matrix(&c->b, "B", why_b, k, n, c->a.dtype, err);
     if (!st)

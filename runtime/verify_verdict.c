@@ -4,34 +4,35 @@
  * being the error of D. Whatever E is, r_i has mean 0 and variance (7/3) ||E_i||^2, so that r tells
  * how large the error is, and ||r|| / sqrt(7/3) estimates its Frobenius norm.
  *
- * Rounding in type with unit roundoff u makes an error whose size can be told from the data. A sum
- * of k terms that errs at random in every step has, per element, the variance u^2/3 times the sum
- * of the squares of its partial sums; those grow like sqrt (terms of both signs) or like a ramp
- * (one sign), and one or the other is covered by k/2 times the sum of the squared terms plus k/3
- * times the square of the result. Over a row, with K = k + 1:
+ * Rounding in a type with unit roundoff u makes an error whose size can be told from the data. A
+ * sum of k terms that errs at random in every step has, per element, the variance u^2/3 times the
+ * sum of the squares of its partial sums. Those grow like a random walk (terms of both signs) or
+ * like a ramp (one sign): k/2 times the sum of the squared terms and k/3 times the square of the
+ * result cover both. Over a row, with K = k + 1:
  *
- *     S_i^2 = (7/3) (u^2/3) [ alpha^2 (K/2) q_i + (K g/3 + 3) ||D_i||^2 + beta^2 (K g + 3)
- * ||C_i||^2 ]
+ *     S_i^2 = (7/3) (u^2/3) (P_i + R_i + Q_i)      z_i = r_i / S_i
  *
- *     q_i = sum over l of A_il^2 ||B_l||^2
+ *     P_i = alpha^2 (K/2) * sum over l of A_il^2 ||B_l||^2
+ *     R_i = (K g/3 + 3) ||D_i||^2
+ *     Q_i = beta^2 (K g + 3) ||C_i||^2
  *
- * and z_i = r_i / S_i. The 3 stands for the roundings of alpha, of the scaled product and of the
- * last addition; beta*C may have been there before the first term and then is rounded k times. This
- * is the error of one plain sum over k, the worst order: sums in slabs or blocks only make z
- * smaller. g is 1 for data that round at random; for data that do not (constants, few values:
- * verify_probe.c) it is up to 1 + k, the variance of errors that are all alike. Underflow adds an
- * absolute term.
+ * The 3 stands for the roundings of alpha, of the scaled product and of the last addition; beta*C
+ * may have been there before the first term, and then is rounded k times. This is the error of one
+ * plain sum over k, the worst order: sums in slabs or blocks make z smaller. g is 1 for data that
+ * round at random; for data that do not (constants, few values) it is up to k, the variance of
+ * errors that are all alike: verify_probe.c measures it. It ends at DRIFT_MAX, since longer sums in
+ * one piece would be of no use to anyone. Underflow adds an absolute term.
  *
- * Where the sums of the check are made in the type of the data (f64), their own error is of the
- * same kind, from chains of at most CHECK_CHAIN + length/JK_VERIFY_TILE roundings; K counts those
- * too. For f32 it is 2^-29 of S and not counted. So no extended precision is needed: with f64 and k
- * = n = 4096 the tolerance grows by 4 %.
+ * In f64 the sums of the check itself err in the same way, along chains of at most CHECK_CHAIN +
+ * length/JK_VERIFY_TILE roundings; K counts those too. This widens S by 3 % at n = k = 4096 and
+ * matters only where k is below 200, so that no extended precision is needed. For f32 data it is
+ * 2^-29 of S and not counted.
  *
- * Right results give a root mean square of z of 0.5 to 0.8 (plain loops) or far less (blocked
- * sums), and never more than |z| = 3 or so: r_i is a sum of many bounded terms with independent
- * signs, nearly normal. MAX_Z and MAX_RMS_Z are more than ten and five of its standard deviations.
- * The second is no smaller because rows may share their error (a single row, all rows equal): then
- * the root mean square over many rows scatters like one z. */
+ * For right results the root mean square of z is 0.5 to 0.8 (plain loops) or far less (blocked
+ * sums), and up to 1.5 where the data make rows err in common. r_i is a sum of many bounded terms
+ * with independent signs, so nearly normal: MAX_Z is ten standard deviations. MAX_RMS_Z is not much
+ * less because rows may share their error (a single row, all rows equal); the root mean square then
+ * scatters like one z. */
 #include "runtime/verify.h"
 
 #include <float.h>
@@ -40,9 +41,11 @@
 #define MAX_Z 8.0
 #define MAX_RMS_Z 5.0
 
+#define DRIFT_MAX 65536.0
+
 #define X_VARIANCE (7.0 / 3)
 
-/* Of the inner loops: a tile in 8 lanes, or 4 columns at a time, and the joining of those. */
+/* Within a tile: the longer chain is that of jk_verify_columns, four columns at a time. */
 #define CHECK_CHAIN (JK_VERIFY_TILE / 4 + 8)
 
 /* What is the same for all rows, and what is found. */
@@ -61,12 +64,14 @@ typedef struct row_norms {
 
 static double tolerance(const verdict *v, const row_norms *norms, double drift)
 {
-    double steps = v->k + 1 + v->check_chain, alike = 1 + drift;
-    double terms = fabs(v->alpha) * sqrt(steps / 2) * norms->ab;
-    double result = sqrt(steps * alike / 3 + 3) * norms->d;
-    double added = fabs(v->beta) * sqrt(steps * alike + 3) * norms->c;
+    double steps = v->k + 1 + v->check_chain, alike = 1 + fmin(drift, DRIFT_MAX);
+    double product = fabs(v->alpha) * norms->ab, addend = fabs(v->beta) * norms->c;
+    /* A wrong D must not excuse itself by its size: no right one is larger than this. */
+    double result = fmin(norms->d, sqrt(v->k) * product + addend);
+    double rounding = hypot(hypot(sqrt(steps / 2) * product, sqrt(steps * alike / 3 + 3) * result),
+                            sqrt(steps * alike + 3) * addend);
     double underflow = (v->k + 2) * v->tiny * fmax(1, fabs(v->alpha)) * sqrt(v->n);
-    return sqrt(X_VARIANCE) * (v->unit / sqrt(3) * hypot(hypot(terms, result), added) + underflow);
+    return sqrt(X_VARIANCE) * (v->unit / sqrt(3) * rounding + underflow);
 }
 
 /* Some partial sum of the row may be too large for the type: sums of k absolute values are at most
