@@ -1,9 +1,9 @@
-/* Kernels on a CUDA device, launched from C. Each is the fast twin of a plain-C kernel in
- * host_kernels.h or host_numbers.h, named without "cuda_", which tells what it does: same
- * parameters, then a stream; same result, bit for bit, but for the payload of a NaN that arithmetic
- * has made. All pointers are device memory, of any alignment that their type allows (void: any),
- * fastest where aligned to 16 bytes. Work is queued; the value returned is the launch's own error.
- * Nothing is launched for a count below 1. */
+/* Kernels on a CUDA device, launched from C. Each is the fast twin of the plain-C kernel of the
+ * same name without "cuda_", in host_numbers.h or host_kernels.h, which tells what it does: same
+ * parameters, then a stream; same result, bit for bit, but for the bits of a NaN that comes from
+ * arithmetic. Pointers are device memory, of any alignment that their type allows (void: any); 16
+ * bytes is fastest. Work is queued; the value returned is the launch's own error, or
+ * cudaErrorInvalidValue for an element size that the twin does not take. */
 #ifndef JK_KERNELS_DEVICE_KERNELS_H
 #define JK_KERNELS_DEVICE_KERNELS_H
 

@@ -39,8 +39,6 @@ void jk_swap_bytes(void *data, int64_t count, size_t size)
 {
     unsigned char *bytes = data;
     switch (size) {
-    case 1:
-        return;
     case 2:
         for (int64_t i = 0; i < count; i++) {
             uint16_t x;
@@ -65,8 +63,17 @@ void jk_swap_bytes(void *data, int64_t count, size_t size)
             memcpy(bytes + 8 * i, &x, 8);
         }
         return;
+    case 16:
+        for (int64_t i = 0; i < count; i++) {
+            uint64_t x[2], y[2];
+            memcpy(x, bytes + 16 * i, 16);
+            y[0] = __builtin_bswap64(x[1]);
+            y[1] = __builtin_bswap64(x[0]);
+            memcpy(bytes + 16 * i, y, 16);
+        }
+        return;
     default:
-        assert(!"element size");
+        assert(size == 1);
     }
 }
 

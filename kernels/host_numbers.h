@@ -20,7 +20,8 @@ void jk_axpby_f64(int64_t n, double alpha, const double *x, double beta, const d
                   double *z);
 
 /* Conversions, rounded to nearest, ties to even; too large a value becomes infinite, subnormals are
- * kept. A NaN keeps its sign; to and from 16 bits it is made quiet and keeps the upper payload. */
+ * kept. A NaN from 16 bits keeps its bits; one going to 16 bits keeps its sign and upper payload
+ * and becomes quiet; between f32 and f64 it stays a NaN. */
 void jk_f16_to_f32(int64_t n, const uint16_t *x, float *y);
 void jk_bf16_to_f32(int64_t n, const uint16_t *x, float *y);
 void jk_f32_to_f16(int64_t n, const float *x, uint16_t *y);
