@@ -43,6 +43,7 @@ typedef struct jk_verify_job {
     jask_dtype dtype; /* f32 or f64 */
     int64_t m, n, k;
     double alpha, beta;
+    double input_unit; /* relative error that elements of A and B may be rounded with, or 0 */
     jk_verify_source a, b, d;
     jk_verify_source c;    /* read only when beta is not 0 */
     uint64_t memory_bytes; /* less is taken when it is not needed; 4096 in any case */

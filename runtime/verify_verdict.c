@@ -23,6 +23,9 @@
  * errors that are all alike: verify_probe.c measures it. It ends at DRIFT_MAX, since longer sums in
  * one piece would be of no use to anyone. Underflow adds an absolute term.
  *
+ * Where A and B may be rounded or cut off to fewer bits, with relative error w, S_i^2 grows by
+ * (7/3) w^2 ((2/3) (2/K) P_i + 4 ||D_i||^2).
+ *
  * In f64 the sums of the check itself err in the same way, along chains of at most CHECK_CHAIN +
  * length/JK_VERIFY_TILE roundings; K counts those too. This widens S by 3 % at n = k = 4096 and
  * matters only where k is below 200, so that no extended precision is needed. For f32 data it is
@@ -50,7 +53,7 @@
 
 /* What is the same for all rows, and what is found. */
 typedef struct verdict {
-    double n, k, alpha, beta;
+    double n, k, alpha, beta, input_unit;
     double unit, tiny, largest; /* of the type: roundoff, least denormal, largest number */
     double check_chain;         /* roundings of the check itself */
     int64_t checked, unchecked, worst_row;
@@ -70,8 +73,9 @@ static double tolerance(const verdict *v, const row_norms *norms, double drift)
     double result = fmin(norms->d, sqrt(v->k) * product + addend);
     double rounding = hypot(hypot(sqrt(steps / 2) * product, sqrt(steps * alike / 3 + 3) * result),
                             sqrt(steps * alike + 3) * addend);
+    double inputs = v->input_unit * hypot(sqrt(2.0 / 3) * product, 2 * result);
     double underflow = (v->k + 2) * v->tiny * fmax(1, fabs(v->alpha)) * sqrt(v->n);
-    return sqrt(X_VARIANCE) * (v->unit / sqrt(3) * rounding + underflow);
+    return sqrt(X_VARIANCE) * (hypot(v->unit / sqrt(3) * rounding, inputs) + underflow);
 }
 
 /* Some partial sum of the row may be too large for the type: sums of k absolute values are at most
@@ -155,6 +159,7 @@ jask_status jk_verify_run(const jk_verify_job *job, jask_verification *out, jask
         .k = (double)job->k,
         .alpha = used.alpha,
         .beta = used.beta,
+        .input_unit = used.input_unit,
         .unit = f32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
         .tiny = f32 ? 0x1p-149 : 0x1p-1074,
         .largest = f32 ? (double)FLT_MAX : DBL_MAX,

@@ -172,6 +172,24 @@ Test(verify_faults, every_kind_of_fault_is_found)
         }
 }
 
+Test(verify_faults, rounded_inputs_pass_where_they_are_allowed_and_hide_no_more)
+{
+    static const data kinds[] = {NOISE, POSITIVE, OUTLIERS};
+    seed_values(13);
+    for (int t = 0; t < 3; t++) {
+        problem p = problem_new(JASK_F32, 48, 48, 512, kinds[t]);
+        break_precision(&p);
+        expect_fail(&p, "not allowed");
+        p.input_unit = 0x1p-11;
+        expect_pass(&p, "tf32");
+        break_rows(&p);
+        expect_fail(&p, "two rows are swapped");
+        break_slab(&p);
+        expect_fail(&p, "a slab of k is missing");
+        problem_free(&p);
+    }
+}
+
 Test(verify_faults, relative_error_is_a_measurement)
 {
     seed_values(7);

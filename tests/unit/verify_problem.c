@@ -144,6 +144,7 @@ jk_verify_job job_of(problem *p)
         .k = p->a.cols,
         .alpha = p->alpha,
         .beta = p->beta,
+        .input_unit = p->input_unit,
         .a = source_of(&p->a),
         .b = source_of(&p->b),
         .c = source_of(&p->c),

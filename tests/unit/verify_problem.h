@@ -21,6 +21,7 @@ typedef enum data { NOISE, POSITIVE, INTEGERS, CONSTANT, OUTLIERS, TENTHS, DATA_
 typedef struct problem {
     jask_dtype dtype;
     double alpha, beta;
+    double input_unit; /* what the check allows for */
     uint64_t memory;
     matrix a, b, c, d;
     double told, total;
