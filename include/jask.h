@@ -176,7 +176,8 @@ typedef struct jask_options {
                                        directory; made when first needed. NULL: not set */
     int allow_tmpfs;              /**< JASK_ALLOW_TMPFS; 1 accepts a scratch directory that lies in
                                        RAM, -1 refuses it, 0: not set (refused) */
-    const char *device;           /**< JASK_DEVICE; "auto" or "host". NULL: not set */
+    const char *device;           /**< JASK_DEVICE; "auto" (the first that can be used), "cuda",
+                                       "cuda:N" or "host". NULL: not set */
     const char *planner;          /**< JASK_PLANNER; "auto" (least predicted time), "bytes" (fewest
                                        bytes moved) or "page" (the reference's). NULL: not set */
     int pipeline;                 /**< JASK_PIPELINE; 1 overlaps reading, computing and writing, -1
@@ -186,6 +187,11 @@ typedef struct jask_options {
     int io_threads;               /**< JASK_IO_THREADS; threads that read files, 1 to 64. 0: not set */
     jask_progress_fn progress;    /**< may be NULL */
     void *progress_user;          /**< handed to progress */
+    const char *precision;        /**< JASK_PRECISION; "f32" (IEEE arithmetic) or "tf32" (lets a
+                                       device that can round the inputs of f32 products to 10 bits,
+                                       which is faster). NULL: not set (f32) */
+    const char *cublas;           /**< JASK_CUBLAS; the file of the cuBLAS library for a CUDA device.
+                                       NULL: not set (searched for) */
 } jask_options;
 
 /** Fill `options` with "not set". `struct_size` is sizeof(jask_options) as the caller sees it. */
@@ -213,10 +219,13 @@ typedef struct jask_config {
     size_t struct_size;
     uint64_t memory_budget_bytes; /**< after the clamp to 0.8 x available */
     uint64_t asked_budget_bytes;
-    uint64_t available_bytes; /**< when the context was opened */
-    const char *available_source; /**< what set the limit: "MemAvailable" or a cgroup's path */
+    uint64_t available_bytes; /**< when the context was opened, where the budget lies */
+    const char *available_source; /**< what set the limit: "MemAvailable", a cgroup's path, or "free
+                                       memory of cuda:0" */
     const char *scratch_dir; /**< absolute */
     const char *device;      /**< the device that works, "host" */
+    uint64_t host_budget_bytes; /**< for staging beside a device with memory of its own; else 0 */
+    const char *device_note; /**< why "auto" took no better device; else "" */
 } jask_config;
 
 /** Read the settings in force; ctx NULL is the process-wide default.
@@ -257,7 +266,7 @@ JASK_API jask_status jask_context_setting(jask_context *ctx, int index, const ch
 /** One device as jask-info lists it. `usable` is 0 with a reason in `note` when it cannot be had. */
 typedef struct jask_device_info {
     size_t struct_size;
-    char name[64];        /**< as the device option takes it: "host" */
+    char name[64];        /**< as the device option takes it: "host", "cuda:0" */
     char description[160]; /**< model, library, threads */
     uint64_t total_bytes;
     uint64_t free_bytes;
@@ -265,7 +274,8 @@ typedef struct jask_device_info {
     char note[256];
 } jask_device_info;
 
-/** Fill row `index` of the devices that this build knows of.
+/** Fill row `index` of the devices: every one that is there, and a row for each kind that this build
+ *  knows of and none is there.
  *  @return JASK_OK; JASK_ERR_ARG past the last one. */
 JASK_API jask_status jask_device_get(int index, jask_device_info *out, size_t struct_size,
                                      jask_error *err);
@@ -414,6 +424,11 @@ typedef struct jask_report {
     uint64_t budget_bytes;
     uint64_t peak_device_bytes;
     uint64_t peak_host_bytes; /**< staging beside a device; on the host device all is device memory */
+    char precision[8];        /**< how products were computed: "f32", "tf32" or "f64" */
+    char device_description[160]; /**< model and, for a card, its PCI bus id */
+    char device_note[256]; /**< why "auto" took no better device; else "" */
+    char note[256];        /**< a warning: what went less well than planned, such as pinned memory
+                                that was refused; else "" */
 } jask_report;
 
 /** How a product is to be made. */

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Enough staging to keep a card and a disk busy; little enough to pin anywhere. */
+#define HOST_BUDGET ((uint64_t)256 << 20)
+
 #define VERSION_TEXT_(a, b, c) #a "." #b "." #c
 #define VERSION_TEXT(a, b, c) VERSION_TEXT_(a, b, c)
 
@@ -19,6 +22,7 @@ struct jask_context {
     jask_progress_fn progress;
     void *progress_user;
     uint64_t budget_bytes;
+    uint64_t host_budget_bytes; /* for staging; 0 where device memory is host memory */
     uint64_t available_bytes;
     char available_source[256];
     jk_planner planner;
@@ -100,24 +104,47 @@ static jask_status prepare_scratch(jask_context *ctx, jask_error *err)
     return JASK_OK;
 }
 
-/* The budget is what was asked, but never more than 0.8 of what can be had now. */
-static jask_status settle_budget(jask_context *ctx, jask_error *err)
+static jask_status check_budget(const jask_context *ctx, jask_error *err)
 {
-    const jk_setting_value *asked = &ctx->settings.value[JK_SET_MEMORY_BUDGET];
-    jask_status st;
-    if (!asked->text)
-        return jk_fail(
-            err, JASK_ERR_CONFIG,
-            "no memory budget is set: call jask_set_memory_budget(\"4GB\", ...), set the "
-            "option memory_budget_bytes, or set JASK_MEMORY_BUDGET");
-    st = jk_memory_available("", &ctx->available_bytes, ctx->available_source,
-                             sizeof ctx->available_source, err);
+    if (ctx->settings.value[JK_SET_MEMORY_BUDGET].text)
+        return JASK_OK;
+    return jk_fail(err, JASK_ERR_CONFIG,
+                   "no memory budget is set: call jask_set_memory_budget(\"4GB\", ...), set the "
+                   "option memory_budget_bytes, or set JASK_MEMORY_BUDGET");
+}
+
+/* What was asked, but never more than 0.8 of what can be had now. */
+static uint64_t clamp_budget(uint64_t asked, uint64_t available)
+{
+    uint64_t most = available / 5 * 4;
+    return asked < most ? asked : most;
+}
+
+/* One budget where the device's memory is the host's; else one for each. */
+static jask_status settle_budgets(jask_context *ctx, jask_error *err)
+{
+    const jk_device_info *info = &ctx->device.info;
+    const jk_setting_value *host = &ctx->settings.value[JK_SET_HOST_BUDGET];
+    uint64_t available;
+    jask_status st = jk_memory_available("", &available, ctx->available_source,
+                                         sizeof ctx->available_source, err);
     if (st)
         return st;
-    ctx->budget_bytes = ctx->available_bytes / 5 * 4;
-    if (asked->number < ctx->budget_bytes)
-        ctx->budget_bytes = asked->number;
+    if (!info->host_memory) {
+        ctx->host_budget_bytes = clamp_budget(host->text ? host->number : HOST_BUDGET, available);
+        available = info->free_bytes;
+        snprintf(ctx->available_source, sizeof ctx->available_source, "free memory of %s",
+                 info->name);
+    }
+    ctx->available_bytes = available;
+    ctx->budget_bytes = clamp_budget(ctx->settings.value[JK_SET_MEMORY_BUDGET].number, available);
     return JASK_OK;
+}
+
+static jask_status select_device(jask_context *ctx, jask_error *err)
+{
+    const jk_device_options options = {.cublas = ctx->settings.value[JK_SET_CUBLAS].text};
+    return jk_device_select(ctx->settings.value[JK_SET_DEVICE].text, &options, &ctx->device, err);
 }
 
 static void copy_callbacks(jask_context *ctx, const jask_options *options)
@@ -142,7 +169,7 @@ jask_status jask_context_open(const jask_options *options, jask_context **out, j
     copy_callbacks(ctx, options);
     st = jk_settings_init(&ctx->settings, options, err);
     if (!st)
-        st = settle_budget(ctx, err);
+        st = check_budget(ctx, err);
     if (!st)
         st = jk_planner_parse(ctx->settings.value[JK_SET_PLANNER].text, &ctx->planner, err);
     if (!st)
@@ -150,7 +177,9 @@ jask_status jask_context_open(const jask_options *options, jask_context **out, j
     if (!st && strcmp(ctx->settings.value[JK_SET_SCRATCH_DIR].source, "default") != 0)
         st = prepare_scratch(ctx, err);
     if (!st)
-        st = jk_device_select(ctx->settings.value[JK_SET_DEVICE].text, &ctx->device, err);
+        st = select_device(ctx, err);
+    if (!st)
+        st = settle_budgets(ctx, err);
     if (st) {
         jk_context_put(ctx);
         return st;
@@ -231,6 +260,8 @@ jask_status jask_get_config(jask_context *ctx, jask_config *out, size_t struct_s
     config.scratch_dir = held->scratch_dir;
     pthread_mutex_unlock(&held->lock);
     config.device = held->device.info.name;
+    config.host_budget_bytes = held->host_budget_bytes;
+    config.device_note = held->device.note;
     jk_struct_out(out, struct_size, &config, sizeof config);
     jk_context_put(held);
     return JASK_OK;
@@ -307,6 +338,16 @@ jask_status jk_context_progress(const jask_context *ctx, const jask_progress *pr
 uint64_t jk_context_budget(const jask_context *ctx)
 {
     return ctx->budget_bytes;
+}
+
+uint64_t jk_context_host_budget(const jask_context *ctx)
+{
+    return ctx->host_budget_bytes;
+}
+
+bool jk_context_tf32(const jask_context *ctx)
+{
+    return strcmp(ctx->settings.value[JK_SET_PRECISION].text, "tf32") == 0;
 }
 
 bool jk_context_sync(const jask_context *ctx)

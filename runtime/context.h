@@ -14,6 +14,9 @@ jask_status jk_context_get(jask_context *ctx, jask_context **out, jask_error *er
 void jk_context_put(jask_context *ctx); /* NULL allowed */
 
 uint64_t jk_context_budget(const jask_context *ctx);
+/* For staging beside a device with memory of its own; 0 on the others. */
+uint64_t jk_context_host_budget(const jask_context *ctx);
+bool jk_context_tf32(const jask_context *ctx); /* asked for */
 bool jk_context_sync(const jask_context *ctx); /* NULL: the default, true */
 bool jk_context_pipelined(const jask_context *ctx);
 int jk_context_io_threads(const jask_context *ctx);

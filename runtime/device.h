@@ -5,6 +5,7 @@
 #define JK_RUNTIME_DEVICE_H
 
 #include "common/base.h"
+#include "runtime/placement.h"
 
 typedef struct jk_device jk_device;
 typedef struct jk_queue jk_queue;
@@ -19,7 +20,26 @@ typedef struct jk_device_info {
     bool host_memory;  /* staging and device memory are one: files are read straight into it */
     bool shared_cores; /* products run on the cores that also read and write files */
     int cores;         /* processors of the host that this process may use; 0 elsewhere */
+    /* Larger products are split, so that canceling stays prompt where one cannot be interrupted; 0:
+     * no need to. */
+    double gemm_flops_max;
+    bool tf32;                /* can multiply f32 with rounded inputs, when asked to */
+    size_t workspace_bytes;   /* that products like to have beside their operands; 0: none */
+    char pci_bus_id[20];      /* "" where there is none */
+    const jk_placement *near; /* what of the machine is next to the device; NULL: no matter */
+    /* With memory of its own, estimates to rank plans by; a second. */
+    double flops_f32, flops_f64, copy_bytes_per_second, memory_bytes_per_second;
 } jk_device_info;
+
+/* Of a budget, what to give to products as a workspace: all that they like where that is little. */
+size_t jk_device_workspace(const jk_device_info *info, uint64_t budget_bytes);
+
+/* What a device may need to be told when it is opened; all NULL is "nothing said". */
+typedef struct jk_device_options {
+    const char *cublas; /* the file to load cuBLAS from */
+    bool complete;      /* refuse a device that lacks a library for products; else that shows at the
+                           first one */
+} jk_device_options;
 
 /* c[m x n] = alpha * op(a)[m x k] * op(b)[k x n] + beta * c, row-major, leading dimensions in
  * elements; a transposed operand is stored as its transpose. beta 0 overwrites without reading. */
@@ -31,6 +51,11 @@ typedef struct jk_gemm {
     const void *a, *b;
     void *c;
     int64_t lda, ldb, ldc;
+    bool tf32; /* inputs may be rounded, where info.tf32 says that the device can */
+    /* Device memory, aligned as mem_alloc does, that this product and others of its queue may
+     * scribble on. */
+    void *workspace;
+    size_t workspace_bytes;
 } jk_gemm;
 
 typedef struct jk_copy {
@@ -45,7 +70,9 @@ typedef struct jk_device_table {
     const char *kind; /* "host", "cuda" */
     /* How many there are, 0 with a reason in `note` (never an error: absence is normal). */
     int (*count)(char *note, size_t note_size);
-    jask_status (*open)(int index, jk_device **out, jask_error *err);
+    /* options may be NULL. */
+    jask_status (*open)(int index, const jk_device_options *options, jk_device **out,
+                        jask_error *err);
     void (*close)(jk_device *dev); /* NULL allowed */
     jask_status (*info)(jk_device *dev, jk_device_info *out, jask_error *err);
 
@@ -77,16 +104,19 @@ typedef struct jk_device_ref {
     const jk_device_table *table;
     jk_device *dev;
     jk_device_info info;
+    char note[256]; /* "auto": why not a better one; else "" */
 } jk_device_ref;
 
 extern const jk_device_table jk_device_host;
+extern const jk_device_table jk_device_cuda; /* where built */
 
 /* The tables this build has, NULL-ended, in the order "auto" tries them. */
 extern const jk_device_table *const jk_device_tables[];
 
 /* Open what the device option names: "auto" or a kind, with an optional ":index". DEVICE with what
  * can be had for a name that cannot. */
-jask_status jk_device_select(const char *name, jk_device_ref *out, jask_error *err);
+jask_status jk_device_select(const char *name, const jk_device_options *options, jk_device_ref *out,
+                             jask_error *err);
 void jk_device_release(jk_device_ref *ref);
 
 #endif

@@ -1,4 +1,5 @@
 /* The CPU as a device: its memory is host memory, its queues are immediate. */
+#include "config.h"
 #include "runtime/blas.h"
 #include "runtime/device.h"
 #include "runtime/topology.h"
@@ -21,8 +22,10 @@ static int host_count(char *note, size_t note_size)
     return 1;
 }
 
-static jask_status host_open(int index, jk_device **out, jask_error *err)
+static jask_status host_open(int index, const jk_device_options *options, jk_device **out,
+                             jask_error *err)
 {
+    (void)options;
     if (index != 0)
         return jk_fail(err, JASK_ERR_DEVICE, "there is no device host:%d; there is host", index);
     *out = &the_host;
@@ -46,6 +49,8 @@ static jask_status host_info(jk_device *dev, jk_device_info *out, jask_error *er
     snprintf(out->description, sizeof out->description, "%s, %d cores, %s", topology.cpu_model,
              topology.cores, jk_blas_name());
     out->cores = topology.cores;
+    /* About half a second of work. */
+    out->gemm_flops_max = topology.cores * (JK_HAVE_CBLAS ? 3e10 : 5e8);
     out->total_bytes = topology.memory_bytes;
     out->alignment = (size_t)sysconf(_SC_PAGESIZE);
     out->host_memory = true;

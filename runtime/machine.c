@@ -14,8 +14,21 @@
 jk_machine jk_machine_of(const jk_device_ref *device, jask_dtype dtype, uint64_t budget_bytes,
                          uint64_t reserve_bytes)
 {
-    double cores = device->info.cores;
+    const jk_device_info *info = &device->info;
+    double cores = info->cores;
     double flops = cores * (JK_HAVE_CBLAS ? CORE_FLOPS_F32 : CORE_FLOPS_PLAIN);
+    if (!info->host_memory)
+        return (jk_machine){
+            .device_bytes = budget_bytes,
+            .reserve_bytes = reserve_bytes,
+            .flops = dtype == JASK_F64 ? info->flops_f64 : info->flops_f32,
+            .h2d = info->copy_bytes_per_second,
+            .d2h = info->copy_bytes_per_second,
+            .disk_read = DISK_READ_BYTES,
+            .disk_write = DISK_WRITE_BYTES,
+            .device_memory = info->memory_bytes_per_second,
+            .step_seconds = STEP_SECONDS,
+        };
     return (jk_machine){
         .device_bytes = budget_bytes,
         .reserve_bytes = reserve_bytes,
@@ -26,6 +39,6 @@ jk_machine jk_machine_of(const jk_device_ref *device, jask_dtype dtype, uint64_t
         .disk_write = DISK_WRITE_BYTES,
         .device_memory = MEMORY_BYTES,
         .step_seconds = STEP_SECONDS,
-        .shared_cores = device->info.shared_cores,
+        .shared_cores = info->shared_cores,
     };
 }

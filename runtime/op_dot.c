@@ -122,19 +122,35 @@ static jask_status check_operands(jk_dot *dot, const jask_array *a, const jask_a
     return st ? st : check_shapes(dot, err);
 }
 
-static size_t choose_block(const jk_dot *dot)
+/* Read buffers are a sixteenth of the one budget; beside a device with memory of its own they have
+ * a budget to themselves. */
+static jask_status choose_block(jk_dot *dot, jask_error *err)
 {
     bool turns = dot->c.file && dot->c.trans;
+    int threads = jk_context_io_threads(dot->ctx);
     uint64_t most = turns ? TURN_BLOCK_MAX : BLOCK_BYTES;
-    uint64_t share = jk_context_budget(dot->ctx) / 16 / (uint64_t)jk_context_io_threads(dot->ctx);
+    uint64_t share = jk_context_budget(dot->ctx) / 16 / (uint64_t)threads;
+    if (!jk_context_device(dot->ctx)->info.host_memory) {
+        uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(turns, threads);
+        char had[32], least[32];
+        share = jk_context_host_budget(dot->ctx) / blocks;
+        if (share < BLOCK_MIN)
+            return jk_fail(err, JASK_ERR_BUDGET,
+                           "a host budget of %s is too little for staging with %d reading threads; "
+                           "the least that works is %s (JASK_HOST_BUDGET)",
+                           jask_format_size(jk_context_host_budget(dot->ctx), had, sizeof had),
+                           threads, jask_format_size(blocks * BLOCK_MIN, least, sizeof least));
+    }
     share = share < BLOCK_MIN ? BLOCK_MIN : share;
     share = share > most ? most : share;
-    return (size_t)jask_align_to_os_page(share);
+    dot->block_bytes = (size_t)jask_align_to_os_page(share);
+    return JASK_OK;
 }
 
 static jask_status make_plan(jk_dot *dot, jask_error *err)
 {
     const jk_device_ref *device = jk_context_device(dot->ctx);
+    uint64_t budget = jk_context_budget(dot->ctx);
     int size = (int)jask_dtype_size(dot->dtype);
     jk_problem problem = {
         .m = dot->m,
@@ -148,11 +164,13 @@ static jask_status make_plan(jk_dot *dot, jask_error *err)
     };
     jk_machine machine;
     jask_status st;
-    dot->block_bytes = choose_block(dot);
-    machine = jk_machine_of(device, dot->dtype, jk_context_budget(dot->ctx),
-                            jk_pipeline_reserve_bytes(dot->c.file && dot->c.trans,
-                                                      jk_context_io_threads(dot->ctx),
-                                                      dot->block_bytes, device->info.host_memory));
+    st = choose_block(dot, err);
+    if (st)
+        return st;
+    machine =
+        jk_machine_of(device, dot->dtype, budget,
+                      jk_pipeline_reserve_bytes(&device->info, budget, dot->c.file && dot->c.trans,
+                                                jk_context_io_threads(dot->ctx), dot->block_bytes));
     st = jk_plan_make(&problem, &machine, jk_context_planner(dot->ctx),
                       jk_context_pipelined(dot->ctx), &dot->plan, err);
     if (!st && dot->plan.schedule == JK_SCHEDULE_EMPTY && problem.read_c)
@@ -208,6 +226,12 @@ jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, int64_t m, 
     return st;
 }
 
+static bool uses_tf32(const jk_dot *dot)
+{
+    return dot->dtype == JASK_F32 && jk_context_tf32(dot->ctx) &&
+           jk_context_device(dot->ctx)->info.tf32;
+}
+
 /* Fill the result: by the pipeline, or without one where there is nothing to multiply. */
 static jask_status compute(const jk_dot *dot, const jk_matrix *d, jk_run_stats *stats,
                            jask_error *err)
@@ -222,6 +246,7 @@ static jask_status compute(const jk_dot *dot, const jk_matrix *d, jk_run_stats *
         .d = *d,
         .alpha = dot->args.alpha,
         .beta = dot->args.beta,
+        .tf32 = uses_tf32(dot),
         .io_threads = jk_context_io_threads(dot->ctx),
         .block_bytes = dot->block_bytes,
     };
@@ -279,6 +304,12 @@ static void fill_report(const jk_dot *dot, const jk_run_stats *stats, double sec
         .peak_host_bytes = stats->peak_host_bytes,
     };
     snprintf(report.device, sizeof report.device, "%s", device->info.name);
+    snprintf(report.device_description, sizeof report.device_description, "%s",
+             device->info.description);
+    snprintf(report.precision, sizeof report.precision, "%s",
+             uses_tf32(dot) ? "tf32" : jask_dtype_name(dot->dtype));
+    snprintf(report.device_note, sizeof report.device_note, "%s", device->note);
+    snprintf(report.note, sizeof report.note, "%s", stats->note);
     jk_plan_describe(&dot->plan, &report.plan);
     report.io.struct_size = sizeof report.io;
     jk_struct_out(out, size, &report, sizeof report);

@@ -21,13 +21,13 @@ typedef struct jk_driver {
     double compute_seconds, stall_seconds;
 } jk_driver;
 
-/* Tell the user where the run stands; CANCELED becomes the run's error. Without the lock. */
-static jask_status tell_progress(jk_driver *d, int64_t step, int64_t band, jask_error *err)
+/* Tell the user where the run stands: `part` of `step` is computed. CANCELED becomes the run's
+ * error. Without the lock. */
+static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_error *err)
 {
     jk_run *run = d->run;
     double now = jk_clock_seconds();
-    double total = (double)run->plan->steps * (double)run->bands;
-    double computed = ((double)step * (double)run->bands + (double)band) / total;
+    double computed = ((double)step + part) / (double)run->plan->steps;
     double taken;
     jask_progress p = {.struct_size = sizeof p};
     if (now - d->told < PROGRESS_SECONDS)
@@ -106,8 +106,7 @@ static jask_status await_loads(jk_driver *d, const jk_step *step, int64_t s, jas
     return st;
 }
 
-static jk_gemm describe_band_product(const jk_run *run, const jk_step *step, int64_t row,
-                                     int64_t rows)
+static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t row, int64_t rows)
 {
     const jk_product *job = run->job;
     size_t e = run->elem_bytes;
@@ -132,62 +131,87 @@ static jk_gemm describe_band_product(const jk_run *run, const jk_step *step, int
         .lda = a_cols,
         .ldb = b_cols,
         .ldc = run->plan->bn,
+        .tf32 = job->tf32,
+        .workspace = run->workspace,
+        .workspace_bytes = run->workspace_bytes,
     };
 }
 
-/* The tile is finished down to this band: let the writer have it. */
-static jask_status post_band(jk_run *run, const jk_step *step, jask_error *err)
+/* The tile is finished down to `row`: let the writer have its bands to there. */
+static jask_status post_bands(jk_run *run, const jk_step *step, int64_t row, jask_error *err)
 {
     jask_status st =
-        run->dev->event_record(run->slots[JK_OPERAND_C][step->c_slot].filled, run->compute, err);
+        run->dev->event_record(run->slots[JK_OPERAND_C][step->c_slot].released, run->compute, err);
+    /* Bands that a short tile lacks are posted with its last one. */
+    int64_t bands = row < step->rows ? row / run->band_rows : run->bands;
+    if (st)
+        return st;
     pthread_mutex_lock(&run->lock);
-    run->bands_posted++;
+    run->bands_posted = jk_run_band_number(run, step->tile, bands);
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
-    return st;
+    return JASK_OK;
 }
 
-static jask_status compute_band(jk_driver *d, const jk_step *step, int64_t s, int64_t band,
-                                int64_t row, int64_t rows, jask_error *err)
+static jask_status compute_rows(jk_driver *d, const jk_step *step, int64_t s, int64_t row,
+                                int64_t rows, jask_error *err)
 {
     jk_run *run = d->run;
-    jask_status st = JASK_OK;
+    jk_gemm gemm = describe_product(run, step, row, rows);
     int64_t before = step->tile - run->plan->c_slots;
-    /* Hazard: overwriting a band of an earlier tile that is still to be stored. */
+    int64_t band = (row + rows - 1) / run->band_rows;
+    jask_status st = JASK_OK;
+    double start;
+    /* Hazard: overwriting bands of an earlier tile that are still to be stored. */
     if (step->first && !step->load_c && before >= 0)
         st = wait_until(d, band_taken, jk_run_band_number(run, before, band), s, err);
-    if (!st && rows > 0) {
-        jk_gemm gemm = describe_band_product(run, step, row, rows);
-        double start = jk_clock_seconds();
-        st = run->dev->gemm(run->compute, &gemm, err);
-        d->compute_seconds += jk_clock_seconds() - start;
-    }
+    if (st)
+        return st;
+    start = jk_clock_seconds();
+    st = run->dev->gemm(run->compute, &gemm, err);
+    d->compute_seconds += jk_clock_seconds() - start;
     return st;
 }
 
-/* Where a product cannot be interrupted, or a band is waited for, bands are products of their own.
- */
-static bool by_bands(const jk_run *run, const jk_step *step)
+/* Rows to compute at once. Whole tiles are most efficient; bands where their slot is still being
+ * emptied, and at the very end, where only the storing of the last band is left to wait for. */
+static int64_t rows_at_once(const jk_run *run, const jk_step *step)
 {
-    return run->job->device->info.shared_cores || step->first || step->last;
+    const jk_plan *plan = run->plan;
+    double most = run->job->device->info.gemm_flops_max;
+    double row_flops = 2.0 * (double)step->cols * (double)step->depth;
+    bool slot_busy = step->first && !step->load_c && step->tile >= plan->c_slots;
+    bool at_end = step->last && step->tile == plan->mt * plan->nt - 1;
+    int64_t rows = slot_busy || at_end ? run->band_rows : step->rows;
+    if (most > 0 && (double)rows * row_flops > most) {
+        int64_t parts = (int64_t)((double)rows * row_flops / most) + 1;
+        rows = jk_max(jk_ceil_div(rows, parts), 1);
+    }
+    return rows;
+}
+
+static jask_status compute_step(jk_driver *d, const jk_step *step, int64_t s, jask_error *err)
+{
+    int64_t at_once = rows_at_once(d->run, step);
+    jask_status st = JASK_OK;
+    for (int64_t row = 0; !st && row < step->rows; row += at_once) {
+        int64_t rows = jk_min(at_once, step->rows - row);
+        st = compute_rows(d, step, s, row, rows, err);
+        if (!st && step->last)
+            st = post_bands(d->run, step, row + rows, err);
+        if (!st)
+            st = tell_progress(d, s, (double)(row + rows) / (double)step->rows, err);
+    }
+    return st;
 }
 
 static jask_status run_step(jk_driver *d, int64_t s, jask_error *err)
 {
     jk_run *run = d->run;
     jk_step step = jk_plan_step(run->plan, s);
-    int64_t band_rows = by_bands(run, &step) ? run->band_rows : step.rows;
-    int64_t bands = by_bands(run, &step) ? run->bands : 1;
     jask_status st = await_loads(d, &step, s, err);
-    for (int64_t band = 0; !st && band < bands; band++) {
-        int64_t row = band * band_rows;
-        int64_t rows = jk_max(0, jk_min(band_rows, step.rows - row));
-        st = compute_band(d, &step, s, band, row, rows, err);
-        if (!st && step.last)
-            st = post_band(run, &step, err);
-        if (!st)
-            st = tell_progress(d, s, band + 1, err);
-    }
+    if (!st)
+        st = compute_step(d, &step, s, err);
     if (!st)
         st = run->dev->event_record(jk_run_slot(run, &step, JK_OPERAND_A)->released, run->compute,
                                     err);
@@ -220,6 +244,7 @@ static void fill_stats(const jk_driver *d, jk_run_stats *stats)
     stats->stall_seconds = d->stall_seconds;
     stats->peak_device_bytes = run->arena_bytes + (run->staged ? 0 : run->bounce_bytes);
     stats->peak_host_bytes = run->staged ? run->pinned_bytes + run->bounce_bytes : 0;
+    memcpy(stats->note, run->note, sizeof stats->note);
 }
 
 jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask_error *err)
@@ -238,8 +263,13 @@ jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask
     last_band = product->plan->mt * product->plan->nt * d.run->bands - 1;
     if (!st)
         st = wait_until(&d, band_taken, last_band, product->plan->steps, err);
+    /* Nothing is left to wait for, but for work that has failed without anybody needing it. */
+    if (!st)
+        st = d.run->dev->queue_drain(d.run->up, err);
     if (!st)
         st = d.run->dev->queue_drain(d.run->compute, err);
+    if (!st)
+        st = d.run->dev->queue_drain(d.run->down, err);
     if (!st) {
         /* All pieces are delivered and all bands stored: the threads end by themselves. */
         jk_run_join(d.run);

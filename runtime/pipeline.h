@@ -15,6 +15,7 @@ typedef struct jk_product {
     const jask_context *ctx; /* progress only */
     jk_matrix a, b, c, d;
     double alpha, beta;
+    bool tf32; /* allowed */
     int io_threads;
     size_t block_bytes; /* files are read, and staged where the device has memory of its own, in
                            pieces of at most this */
@@ -25,12 +26,18 @@ typedef struct jk_run_stats {
     jask_io_cost io; /* disk_* left 0 */
     double read_seconds, compute_seconds, write_seconds, stall_seconds;
     uint64_t peak_device_bytes, peak_host_bytes;
+    char note[256]; /* what had to be done with less than was planned; else "" */
 } jk_run_stats;
 
-/* Bytes the runtime holds on the device beside the plan's slots (problem.reserve_bytes for
- * planning), and in host memory when the device has memory of its own. */
-size_t jk_pipeline_reserve_bytes(bool transposes_c, int io_threads, size_t block_bytes,
-                                 bool host_memory);
+/* Bytes the runtime holds of the budget beside the plan's slots (machine.reserve_bytes for
+ * planning): with host memory the buffers that C is transposed in, else a workspace for products.
+ */
+size_t jk_pipeline_reserve_bytes(const jk_device_info *info, uint64_t budget_bytes,
+                                 bool transposes_c, int io_threads, size_t block_bytes);
+
+/* Blocks of block_bytes that the runtime holds in host memory beside a device with memory of its
+ * own. */
+int jk_pipeline_host_blocks(bool transposes_c, int io_threads);
 
 /* Blocks until D's bytes are all written (not yet committed). After any failure every stage has
  * stopped, and *stats is untouched. */

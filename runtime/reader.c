@@ -57,7 +57,7 @@ jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op)
 
 jk_pieces jk_run_pieces(const jk_run *run, int64_t rows, int64_t cols)
 {
-    int64_t block = (int64_t)(run->job->block_bytes / run->elem_bytes);
+    int64_t block = (int64_t)(run->block_bytes / run->elem_bytes);
     jk_pieces p = {.rows = rows, .cols = cols};
     p.piece_cols = jk_min(cols, block);
     p.piece_rows = jk_min(rows, block / p.piece_cols);
@@ -150,7 +150,7 @@ static jask_status read_turned(jk_reader *reader, const jk_piece *p, char *dst, 
                                jask_error *err)
 {
     jk_run *run = reader->run;
-    char *bounce = run->bounce + (size_t)reader->index * run->job->block_bytes;
+    char *bounce = run->bounce + (size_t)reader->index * run->block_bytes;
     jk_window w = stored_window(run, p->op, &p->step);
     jask_status st;
     w = (jk_window){w.row + p->part.col, w.col + p->part.row, p->part.cols, p->part.rows};
@@ -272,6 +272,7 @@ void *jk_reader_main(void *arg)
     jk_run *run = reader->run;
     jask_error err;
     jk_piece p;
+    jk_placement_bind_thread(run->job->device->info.near);
     pthread_mutex_lock(&run->lock);
     while (take_piece(run, &p)) {
         jask_status st;

@@ -3,17 +3,20 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* A tile is computed and stored in this many bands, so that storing one overlaps with computing the
- * next, in the same slot. */
+/* A tile is stored in this many bands, so that a slot can be filled again from the top while its
+ * lower bands are still on their way to the file. */
 #define BANDS 8
-/* Bands of fewer rows would make products inefficient; ... */
+/* Bands of fewer rows would make products inefficient. */
 #define BAND_ROWS_MIN 256
-/* ... bands of more work would make canceling slow where a product cannot be interrupted. */
-#define BAND_FLOPS_MAX 4e10
+
+/* Pinned memory is asked for in ever smaller blocks down to this. */
+#define RING_BLOCK_MIN ((size_t)4096)
+#define RING_BLOCK_ALIGN ((size_t)64)
 
 /* Enough for error messages, little enough to forget. */
 #define THREAD_STACK_BYTES ((size_t)256 << 10)
@@ -38,11 +41,7 @@ bool jk_run_wait(jk_run *run)
 
 static int64_t choose_band_rows(const jk_plan *plan)
 {
-    int64_t rows = jk_max(jk_ceil_div(plan->bm, BANDS), BAND_ROWS_MIN);
-    double row_flops = 2.0 * (double)plan->bn * (double)plan->bk;
-    if ((double)rows * row_flops > BAND_FLOPS_MAX)
-        rows = jk_max((int64_t)(BAND_FLOPS_MAX / row_flops), 1);
-    return jk_min(rows, plan->bm);
+    return jk_min(plan->bm, jk_max(jk_ceil_div(plan->bm, BANDS), BAND_ROWS_MIN));
 }
 
 static jask_status open_slots(jk_run *run, int op, int64_t count, uint64_t bytes, char **mem,
@@ -75,12 +74,17 @@ static jask_status open_arena(jk_run *run, jask_error *err)
     char *mem;
     void *arena;
     jask_status st;
-    size_t bytes = (size_t)(plan->peak_bytes - plan->reserve_bytes);
+    size_t slot_bytes = (size_t)(plan->peak_bytes - plan->reserve_bytes);
+    /* With host memory the reserve is for `bounce`. */
+    size_t workspace_bytes = run->staged ? (size_t)plan->reserve_bytes : 0;
+    size_t bytes = slot_bytes + workspace_bytes;
     st = run->dev->mem_alloc(run->job->device->dev, bytes, &arena, err);
     if (st)
         return st;
     run->arena = mem = arena;
     run->arena_bytes = bytes;
+    run->workspace = workspace_bytes > 0 ? run->arena + slot_bytes : NULL;
+    run->workspace_bytes = workspace_bytes;
     st = open_slots(run, JK_OPERAND_A, plan->a_slots, a, &mem, err);
     if (!st)
         st = open_slots(run, JK_OPERAND_B, plan->b_slots, b, &mem, err);
@@ -89,11 +93,53 @@ static jask_status open_arena(jk_run *run, jask_error *err)
     return st;
 }
 
+/* Less pinned memory than was planned, or none: the run goes on and says so. */
+static void note_ring(jk_run *run, size_t asked_bytes, const jask_error *why)
+{
+    char had[32], asked[32];
+    jask_format_size(run->pinned_bytes, had, sizeof had);
+    jask_format_size(asked_bytes, asked, sizeof asked);
+    if (run->pageable)
+        snprintf(run->note, sizeof run->note, "staging is pageable, which is slower: %.200s",
+                 why->msg);
+    else if (run->pinned_bytes < asked_bytes)
+        snprintf(run->note, sizeof run->note,
+                 "staging takes %s of pinned host memory instead of %s, which was refused", had,
+                 asked);
+}
+
+/* Memory for `count` blocks: in smaller blocks where so much cannot be pinned; ordinary memory
+ * where nothing can. */
+static jask_status alloc_ring(jk_run *run, int count, jask_error *err)
+{
+    size_t asked = run->job->block_bytes, block = asked;
+    size_t least = asked < RING_BLOCK_MIN ? asked : RING_BLOCK_MIN;
+    void *mem = NULL;
+    jask_error why;
+    while (run->dev->pin_alloc(run->job->device->dev, (size_t)count * block, &mem, &why)) {
+        mem = NULL;
+        block = block / 2 / RING_BLOCK_ALIGN * RING_BLOCK_ALIGN;
+        if (block < least)
+            break;
+    }
+    if (!mem) {
+        run->pageable = true;
+        block = asked;
+        mem = malloc((size_t)count * block);
+    }
+    if (!mem)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory for %zu bytes of staging",
+                       (size_t)count * block);
+    run->pinned = mem;
+    run->pinned_bytes = (size_t)count * block;
+    run->block_bytes = block;
+    note_ring(run, (size_t)count * asked, &why);
+    return JASK_OK;
+}
+
 static jask_status open_ring(jk_run *run, jask_error *err)
 {
-    jk_device *dev = run->job->device->dev;
     int count;
-    void *pinned;
     jask_status st;
     run->ring_up = 2 * run->job->io_threads;
     run->ring_down = 2;
@@ -101,17 +147,24 @@ static jask_status open_ring(jk_run *run, jask_error *err)
     run->ring = calloc((size_t)count, sizeof *run->ring);
     if (!run->ring)
         return jk_fail(err, JASK_ERR_NOMEM, "no memory to keep track of %d staging blocks", count);
-    st = run->dev->pin_alloc(dev, (size_t)count * run->job->block_bytes, &pinned, err);
-    if (st)
-        return st;
-    run->pinned = pinned;
-    run->pinned_bytes = (size_t)count * run->job->block_bytes;
+    st = alloc_ring(run, count, err);
     for (int i = 0; !st && i < count; i++) {
-        run->ring[i].mem = run->pinned + (size_t)i * run->job->block_bytes;
+        run->ring[i].mem = run->pinned + (size_t)i * run->block_bytes;
         run->ring[i].piece = -1;
-        st = run->dev->event_open(dev, &run->ring[i].free, err);
+        st = run->dev->event_open(run->job->device->dev, &run->ring[i].free, err);
     }
     return st;
+}
+
+static void close_ring(jk_run *run)
+{
+    for (int i = 0; run->ring && i < run->ring_up + run->ring_down; i++)
+        run->dev->event_close(run->ring[i].free);
+    free(run->ring);
+    if (run->pageable)
+        free(run->pinned);
+    else
+        run->dev->pin_free(run->job->device->dev, run->pinned, run->pinned_bytes);
 }
 
 static jask_status open_queues(jk_run *run, jask_error *err)
@@ -135,14 +188,22 @@ static void open_lock(jk_run *run)
     pthread_condattr_destroy(&attr);
 }
 
-size_t jk_pipeline_reserve_bytes(bool transposes_c, int io_threads, size_t block_bytes,
-                                 bool host_memory)
+size_t jk_pipeline_reserve_bytes(const jk_device_info *info, uint64_t budget_bytes,
+                                 bool transposes_c, int io_threads, size_t block_bytes)
 {
-    return transposes_c && host_memory ? (size_t)io_threads * block_bytes : 0;
+    if (!info->host_memory)
+        return jk_device_workspace(info, budget_bytes);
+    return transposes_c ? (size_t)io_threads * block_bytes : 0;
 }
 
-static jask_status start_thread(pthread_t *thread, void *(*body)(void *), void *arg, bool *started,
-                                jask_error *err)
+/* The upload ring, two blocks for downloads, and buffers to transpose in. */
+int jk_pipeline_host_blocks(bool transposes_c, int io_threads)
+{
+    return 2 * io_threads + 2 + (transposes_c ? io_threads : 0);
+}
+
+static jask_status start_thread(pthread_t *thread, const char *name, void *(*body)(void *),
+                                void *arg, bool *started, jask_error *err)
 {
     pthread_attr_t attr;
     sigset_t all, old;
@@ -159,6 +220,7 @@ static jask_status start_thread(pthread_t *thread, void *(*body)(void *), void *
         errno = code;
         return jk_fail_errno(err, "cannot start a thread for reading and writing files");
     }
+    pthread_setname_np(*thread, name); /* for whoever looks with top or a debugger */
     *started = true;
     return JASK_OK;
 }
@@ -173,10 +235,12 @@ static jask_status start_threads(jk_run *run, jask_error *err)
         jk_reader *reader = &run->readers[i];
         reader->run = run;
         reader->index = i;
-        st = start_thread(&reader->thread, jk_reader_main, reader, &reader->started, err);
+        st = start_thread(&reader->thread, "jask-reader", jk_reader_main, reader, &reader->started,
+                          err);
     }
     if (!st)
-        st = start_thread(&run->writer, jk_writer_main, run, &run->writer_started, err);
+        st = start_thread(&run->writer, "jask-writer", jk_writer_main, run, &run->writer_started,
+                          err);
     return st;
 }
 
@@ -191,6 +255,7 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
     run->dev = job->device->table;
     run->staged = !job->device->info.host_memory;
     run->elem_bytes = jask_dtype_size(job->d.dtype);
+    run->block_bytes = job->block_bytes;
     run->band_rows = choose_band_rows(job->plan);
     run->bands = jk_ceil_div(job->plan->bm, run->band_rows);
     for (int i = 0; i < JK_LOADS_AHEAD; i++)
@@ -202,7 +267,7 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
     if (!st && run->staged)
         st = open_ring(run, err);
     if (!st && job->c.file && job->c.trans) {
-        run->bounce_bytes = (size_t)job->io_threads * job->block_bytes;
+        run->bounce_bytes = (size_t)job->io_threads * run->block_bytes;
         run->bounce = malloc(run->bounce_bytes);
         if (!run->bounce)
             st = jk_fail(err, JASK_ERR_NOMEM, "no memory for %zu bytes to transpose C in",
@@ -251,11 +316,8 @@ void jk_run_close(jk_run *run)
         }
         free(run->slots[op]);
     }
-    for (int i = 0; run->ring && i < run->ring_up + run->ring_down; i++)
-        run->dev->event_close(run->ring[i].free);
-    free(run->ring);
+    close_ring(run);
     free(run->bounce);
-    run->dev->pin_free(dev, run->pinned, run->pinned_bytes);
     run->dev->mem_free(dev, run->arena, run->arena_bytes);
     pthread_cond_destroy(&run->changed);
     pthread_mutex_destroy(&run->lock);

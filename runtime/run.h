@@ -14,8 +14,9 @@ enum { JK_OPERAND_A, JK_OPERAND_B, JK_OPERAND_C, JK_OPERANDS };
 typedef struct jk_slot {
     char *mem;
     int64_t last_use;   /* readers' view: last step, of those looked at, whose product uses it */
-    jk_event *filled;   /* its content is complete: by uploads (A, B, C to read), by products (D) */
-    jk_event *released; /* compute queue, A and B: the product of the last use is done */
+    jk_event *filled;   /* upload queue: what was last loaded into it is complete */
+    jk_event *released; /* compute queue: products queued so far are done with it (A and B: read it;
+                           D: have computed the bands that are posted) */
 } jk_slot;
 
 /* Readers may look at most this many loads ahead of the products. */
@@ -40,10 +41,13 @@ typedef struct jk_run {
     const jk_device_table *dev;
     bool staged;
     size_t elem_bytes;
-    int64_t bands, band_rows; /* a D tile is computed and stored in bands of rows */
+    size_t block_bytes; /* job->block_bytes, or less where so much pinned memory was refused */
+    int64_t bands, band_rows; /* a tile of D is stored in bands of rows */
 
-    char *arena; /* one device allocation for all slots */
+    char *arena; /* one device allocation for all slots, and the workspace of products */
     size_t arena_bytes;
+    char *workspace;
+    size_t workspace_bytes;
     jk_slot *slots[JK_OPERANDS];
     int64_t slot_count[JK_OPERANDS];
     jk_queue *up, *compute, *down;
@@ -51,6 +55,8 @@ typedef struct jk_run {
     int ring_up, ring_down;
     char *pinned;
     size_t pinned_bytes;
+    bool pageable; /* the ring is ordinary memory: pinning was refused */
+    char note[256];
     char *bounce; /* one block a reader, when C has to be transposed */
     size_t bounce_bytes;
     struct jk_reader *readers;

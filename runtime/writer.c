@@ -59,7 +59,7 @@ static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *er
     jk_pieces pieces = jk_run_pieces(run, band->rows, band->step.cols);
     jask_status st;
     /* Hazard: the products of this band are queued but not done. */
-    st = run->dev->queue_await(run->down, run->slots[JK_OPERAND_C][band->step.c_slot].filled, err);
+    st = run->dev->queue_await(run->down, run->slots[JK_OPERAND_C][band->step.c_slot].released, err);
     for (int64_t i = 0; !st && i <= pieces.count; i++) {
         if (i < pieces.count) {
             jk_window part = jk_piece_window(&pieces, i);
@@ -110,6 +110,7 @@ void *jk_writer_main(void *arg)
     int64_t total = run->plan->mt * run->plan->nt * run->bands;
     uint64_t behind = 0;
     jask_error err;
+    jk_placement_bind_thread(run->job->device->info.near);
     pthread_mutex_lock(&run->lock);
     while (!run->stop && run->bands_taken < total) {
         int64_t number = run->bands_taken;

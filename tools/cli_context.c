@@ -8,23 +8,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool budget_in_environment(void)
+static const char *in_environment(const char *name)
 {
     for (int i = 0; i < jask_setting_count(); i++) {
-        if (strcmp(jask_setting_get(i)->name, "memory_budget") == 0)
-            return jask_setting_environment(i) != NULL;
+        if (strcmp(jask_setting_get(i)->name, name) == 0)
+            return jask_setting_environment(i);
+    }
+    return NULL;
+}
+
+/* `name` is what the device option takes; "cuda" is cuda:0. */
+static bool names_device(const char *name, const char *device)
+{
+    size_t len = strlen(name);
+    return strcmp(name, "auto") == 0 || strcmp(name, device) == 0 ||
+           (strncmp(name, device, len) == 0 && strcmp(device + len, ":0") == 0);
+}
+
+/* Free memory of the device that the options will choose, when that is not the host's. */
+static bool device_memory(const cli_options *options, uint64_t *out_bytes, char *source,
+                          size_t source_size)
+{
+    const char *name = options->device ? options->device : in_environment("device");
+    jask_device_info d;
+    for (int i = 0; jask_device_get(i, &d, sizeof d, NULL) == JASK_OK; i++) {
+        if (!d.usable || !names_device(name ? name : "auto", d.name))
+            continue;
+        *out_bytes = d.free_bytes;
+        snprintf(source, source_size, "free memory of %s", d.name);
+        return strcmp(d.name, "host") != 0;
     }
     return false;
 }
 
 /* Nobody named a budget: half of what there is leaves room for the page cache, which the files
- * need. */
+ * need, and for others on a card. */
 static jask_status default_budget(const cli_options *options, uint64_t *out_bytes, jask_error *err)
 {
     char text[CLI_SIZE_TEXT];
     char source[256];
     uint64_t available = 0;
-    jask_status st = jask_available_memory(&available, source, sizeof source, err);
+    jask_status st = JASK_OK;
+    if (!device_memory(options, &available, source, sizeof source))
+        st = jask_available_memory(&available, source, sizeof source, err);
     if (st != JASK_OK)
         return st;
     *out_bytes = jask_align_to_os_page(available / 2);
@@ -47,11 +73,12 @@ jask_status cli_context_open(const cli_options *options, cli_progress *progress,
     o.pipeline = options->no_pipeline ? -1 : 0;
     o.sync = options->no_sync ? -1 : 0;
     o.io_threads = options->io_threads;
+    o.precision = options->precision;
     if (progress) {
         o.progress = cli_progress_step;
         o.progress_user = progress;
     }
-    if (o.memory_budget_bytes == 0 && !budget_in_environment()) {
+    if (o.memory_budget_bytes == 0 && !in_environment("memory_budget")) {
         jask_status st = default_budget(options, &o.memory_budget_bytes, err);
         if (st != JASK_OK)
             return st;

@@ -33,6 +33,7 @@ typedef struct cli_options {
     double beta;
     const char *c;
     const char *planner;
+    const char *precision;
     bool no_pipeline, no_sync;
     int io_threads;
     int threads;

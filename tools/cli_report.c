@@ -70,6 +70,9 @@ void cli_report_json(const cli_result *result)
     cli_json_i64(&json, "k", r->plan.k);
     cli_json_text(&json, "dtype", jask_dtype_name(r->dtype));
     cli_json_text(&json, "device", r->device);
+    cli_json_text(&json, "device_description", r->device_description);
+    cli_json_text(&json, "device_note", r->device_note);
+    cli_json_text(&json, "precision", r->precision);
     cli_json_text(&json, "planner", r->plan.planner);
     cli_json_real(&json, "seconds", r->seconds);
     cli_json_real(&json, "gflops", gflops(r));
@@ -83,6 +86,7 @@ void cli_report_json(const cli_result *result)
     cli_json_u64(&json, "peak_host_bytes", r->peak_host_bytes);
     write_io(&json, &r->io);
     cli_json_text(&json, "cache", cache_state(result));
+    cli_json_text(&json, "note", r->note);
     cli_json_raw(&json, "plan", result->plan_json);
     cli_json_text(&json, "output", result->output);
     write_verification(&json, result->verification);
@@ -138,8 +142,10 @@ void cli_report_text(const cli_options *options, const cli_result *result)
                options->repeat);
     text_row("op", r->op);
     printf("%-9s %" PRId64 " x %" PRId64 ", k %" PRId64 "\n", "shape", p->m, p->n, p->k);
-    text_row("dtype", jask_dtype_name(r->dtype));
-    text_row("device", r->device);
+    text_row("dtype", strcmp(r->precision, "tf32") == 0 ? "f32, computed in tf32"
+                                                        : jask_dtype_name(r->dtype));
+    printf("%-9s %s, %s\n", "device", r->device,
+           r->device_note[0] ? r->device_note : r->device_description);
     printf("%-9s %s (planner %s), tile %" PRId64 " x %" PRId64 ", k %" PRId64 "\n", "plan",
            p->schedule, p->planner, p->bm, p->bn, p->bk);
     printf("%-9s %.3f\n", "seconds", r->seconds);

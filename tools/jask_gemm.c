@@ -217,6 +217,8 @@ static jask_status run_once(job *j, int run, bool *out_passed, jask_error *err)
         cli_report_json(&result);
     else if (!o->quiet)
         cli_report_text(o, &result);
+    if (report.note[0] && run == 1)
+        cli_note(o, "%s", report.note);
     fflush(stdout);
     *out_passed = *out_passed && (!o->verify || found.passed);
     return JASK_OK;

@@ -32,9 +32,10 @@ static int count(char *note, size_t note_size)
     return 1;
 }
 
-static jask_status open_device(int index, jk_device **out, jask_error *err)
+static jask_status open_device(int index, const jk_device_options *options, jk_device **out,
+                               jask_error *err)
 {
-    (void)index, (void)err;
+    (void)index, (void)options, (void)err;
     *out = &the_mirror;
     return JASK_OK;
 }
@@ -210,7 +211,7 @@ jk_device_ref mirror_open(void)
 {
     jk_device_ref ref = {.table = &mirror_device};
     jask_error err;
-    ref.table->open(0, &ref.dev, &err);
+    ref.table->open(0, NULL, &ref.dev, &err);
     ref.table->info(ref.dev, &ref.info, &err);
     return ref;
 }

@@ -79,8 +79,8 @@ static void check(const setup *s, const product_shape *p)
     jk_plan plan;
     jask_error err;
     int64_t shape[2] = {p->m, p->n};
-    machine.reserve_bytes = jk_pipeline_reserve_bytes(p->with_c && p->c_fortran, s->io_threads,
-                                                      s->block_bytes, s->device.info.host_memory);
+    machine.reserve_bytes = jk_pipeline_reserve_bytes(
+        &s->device.info, s->budget, p->with_c && p->c_fortran, s->io_threads, s->block_bytes);
     cr_assert_eq(jk_plan_make(&problem, &machine, s->planner, s->pipelined, &plan, &err), JASK_OK,
                  "%s", err.msg);
     cr_assert_eq(jask_array_create(s->ctx, NULL, JASK_F32, 2, shape, &d, &err), JASK_OK, "%s",
@@ -140,7 +140,7 @@ Test(pipeline, is_exact_with_host_memory)
 {
     jk_device_ref host;
     jask_error err;
-    cr_assert_eq(jk_device_select("host", &host, &err), JASK_OK, "%s", err.msg);
+    cr_assert_eq(jk_device_select("host", NULL, &host, &err), JASK_OK, "%s", err.msg);
     check_everything(host);
     jk_device_release(&host);
 }

@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     options.allow_tmpfs = 1;
     options.progress = on_progress;
     must(jask_context_open(&options, &ctx, &err), &err);
-    must(jk_device_select("host", &host, &err), &err);
+    must(jk_device_select("host", NULL, &host, &err), &err);
     plain_host = *host.table;
     plain_host.gemm = plain_gemm;
     host.table = &plain_host;

@@ -49,6 +49,8 @@ Test(settings, has_one_row_for_every_setting)
         {JK_SET_PIPELINE, "pipeline", "JASK_PIPELINE", "bool", "1"},
         {JK_SET_SYNC, "sync", "JASK_SYNC", "bool", "1"},
         {JK_SET_IO_THREADS, "io_threads", "JASK_IO_THREADS", "count", "2"},
+        {JK_SET_PRECISION, "precision", "JASK_PRECISION", "choice", "f32"},
+        {JK_SET_CUBLAS, "cublas", "JASK_CUBLAS", "path", ""},
     };
     cr_assert_eq(jask_setting_count(), JK_SET_COUNT);
     cr_assert_eq((int)(sizeof want / sizeof *want), JK_SET_COUNT);
@@ -83,6 +85,8 @@ Test(settings, defaults_when_nothing_is_said)
         check(&settings, JK_SET_PIPELINE, "default", "1", 1);
         check(&settings, JK_SET_SYNC, "default", "1", 1);
         check(&settings, JK_SET_IO_THREADS, "default", "2", 2);
+        check(&settings, JK_SET_PRECISION, "default", "f32", 0);
+        check(&settings, JK_SET_CUBLAS, "default", NULL, 0);
         jk_settings_fini(&settings);
     }
 }
@@ -205,6 +209,8 @@ Test(settings, names_a_variable_that_cannot_be_read)
         {"JASK_PLANNER", "fast", "auto, bytes or page"},
         {"JASK_PLANNER", "auto bytes", "auto, bytes or page"},
         {"JASK_PLANNER", "byte", "auto, bytes or page"},
+        {"JASK_PRECISION", "bf16", "f32 or tf32"},
+        {"JASK_CUBLAS", " ", "shared library"},
         {"JASK_PIPELINE", "", "no, false, off"},
         {"JASK_SYNC", "3", "no, false, off"},
         {"JASK_IO_THREADS", "", "from 1 to 64"},
