@@ -3,8 +3,8 @@
 #include "runtime/run.h"
 #include "runtime/system.h"
 
-/* Let the system start writing when this much has gathered, so that neither memory fills with dirty
- * pages nor the final sync has everything left to do. */
+/* Where the result will be synced, let the system start writing when this much has gathered: then memory
+ * does not fill with dirty pages, and the final sync has little left to do. */
 #define WRITE_BEHIND_BYTES ((uint64_t)32 << 20)
 
 typedef struct jk_band {
@@ -93,7 +93,7 @@ static jask_status store_band(jk_run *run, const jk_band *band, uint64_t *behind
     if (st)
         return st;
     *behind += bytes;
-    if (*behind >= WRITE_BEHIND_BYTES) {
+    if (*behind >= WRITE_BEHIND_BYTES && jk_context_sync(run->job->ctx)) {
         jk_file_write_behind(run->job->d.file);
         *behind = 0;
     }
