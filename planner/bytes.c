@@ -55,26 +55,15 @@ static jk_u128 kept_depth(const jk_plan *plan, int64_t slots, bool backwards)
 }
 
 /* Each row of tiles copies its part of the outer operand once, and again for each further tile of
- * the row, less what is kept. Tile t runs backwards when t is odd, so rows differ by the parity of
- * their first tile, i * (tiles in a row). */
+ * the row, less what is kept. Tile t runs backwards when t is odd; with an even number of tiles in
+ * a row every row begins with an even tile, and with an odd number as many of the further tiles run
+ * either way, so all rows are alike. */
 static jk_u128 outer_bytes(const jk_plan *plan, const side_view *outer, const side_view *inner)
 {
-    jk_u128 forwards = kept_depth(plan, outer->slots, false);
-    jk_u128 backwards = kept_depth(plan, outer->slots, true);
-    jk_u128 few = (jk_u128)((inner->tiles - 1) / 2), many = (jk_u128)(inner->tiles / 2);
-    jk_u128 kept_even = few * forwards + many * backwards;
-    jk_u128 kept_odd = many * forwards + few * backwards;
-
-    int64_t odd_length = 0;
-    if (inner->tiles % 2 == 1) {
-        odd_length = outer->tiles / 2 * outer->block;
-        if (outer->tiles % 2 == 0)
-            odd_length -= outer->tiles * outer->block - outer->length;
-    }
-    jk_u128 all = (jk_u128)outer->length * (jk_u128)inner->tiles * (jk_u128)plan->problem.k;
-    jk_u128 kept =
-        (jk_u128)(outer->length - odd_length) * kept_even + (jk_u128)odd_length * kept_odd;
-    return (all - kept) * outer->element;
+    jk_u128 again = (jk_u128)(inner->tiles - 1) * (jk_u128)plan->problem.k;
+    again -= (jk_u128)(inner->tiles / 2) * kept_depth(plan, outer->slots, true);
+    again -= (jk_u128)((inner->tiles - 1) / 2) * kept_depth(plan, outer->slots, false);
+    return (jk_u128)outer->length * ((jk_u128)plan->problem.k + again) * outer->element;
 }
 
 /* Each row of tiles copies the whole inner operand, less what is kept at the turn into the row: at

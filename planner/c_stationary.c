@@ -1,6 +1,6 @@
 /* The C-stationary schedule: a tile of D stays on the device while panels of A and B stream through
- * it. Tiles are visited back and forth, panels too, and what memory is left over holds more panels
- * of the operand that successive tiles share.
+ * it. Tiles are visited back and forth, panels too, and what memory is left over holds more panels,
+ * first of the operand that the tiles of a row share, then of the one that stays at a turn.
  *
  * The choice: for every recipe (depth of panels, slots, quantum) look at the tiles that
  * tile_search.c proposes, in both orders, count exactly what each moves, and keep the best. */
@@ -13,6 +13,7 @@ enum {
     SHALLOW = 256,      /* shallower ones are tried only where the budget is too small for these */
     DEEP_ENOUGH = 1024, /* the device re-reads its tile of D rarely enough */
     LONG_ROWS = 512,    /* rows of A in the file are long enough to read well */
+    WIDE_ENOUGH = 8192, /* and so are rows of B and D */
     MOST_SLOTS = 4096,  /* of one operand: the runtime keeps a record for each */
     EVEN = 16           /* rows of tiles that are multiples of it suit vector units and BLAS */
 };
@@ -34,11 +35,16 @@ static bool even_tiles(const jk_plan *plan)
            (plan->bn % EVEN == 0 || plan->bn == plan->problem.n);
 }
 
-/* Depth counts up to `enough`, and no further than leaves four panels in k: a pipeline needs a few.
- */
+/* Depth counts up to `enough`, and only while four panels are left in k: a pipeline needs a few. */
 static int64_t useful_depth(const jk_plan *plan, int64_t enough)
 {
     return jk_min(plan->bk, jk_min(enough, jk_max(plan->problem.k / 4, 1)));
+}
+
+/* The next panels can be copied while the present ones are multiplied. */
+static bool look_ahead(const jk_plan *plan)
+{
+    return plan->a_slots > 1 && plan->b_slots > 1;
 }
 
 static bool fewer_bytes(const jk_plan *x, const jk_plan *y)
@@ -48,8 +54,13 @@ static bool fewer_bytes(const jk_plan *x, const jk_plan *y)
     int64_t x_depth = useful_depth(x, DEEP_ENOUGH), y_depth = useful_depth(y, DEEP_ENOUGH);
     if (x_depth != y_depth)
         return x_depth > y_depth;
+    if (look_ahead(x) != look_ahead(y))
+        return look_ahead(x);
     if (even_tiles(x) != even_tiles(y))
         return even_tiles(x);
+    int64_t x_width = jk_min(x->bn, WIDE_ENOUGH), y_width = jk_min(y->bn, WIDE_ENOUGH);
+    if (x_width != y_width)
+        return x_width > y_width;
     return x->peak_bytes < y->peak_bytes;
 }
 
@@ -85,21 +96,20 @@ static void judge(plan_choice *choice, jk_plan *candidate)
     choice->found = true;
 }
 
-/* Give left-over memory to the operand that the tiles of a row share, as far as it has panels. */
-static void spend_left_over(const plan_choice *choice, jk_plan *plan)
+/* Give left-over memory to an operand, as far as it has panels to keep: across `changes` of tile.
+ */
+static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, int64_t changes)
 {
     const jk_problem *p = &plan->problem;
-    bool by_rows = plan->order == JK_ORDER_IJ;
-    if (!choice->pipelined || (by_rows ? plan->nt : plan->mt) == 1)
-        return;
-    int64_t *slots = by_rows ? &plan->a_slots : &plan->b_slots;
-    size_t align = jk_largest_element(p);
-    int64_t elements = plan->bk * (by_rows ? plan->bm : plan->bn);
-    jk_u128 panel =
-        jk_round_up_bytes((jk_u128)elements * (jk_u128)(by_rows ? p->a_bytes : p->b_bytes), align);
-    uint64_t left = choice->space.room - plan->peak_bytes;
+    int64_t *slots = side == JK_ROWS ? &plan->a_slots : &plan->b_slots;
     int64_t useful = jk_min(plan->kt, MOST_SLOTS) - *slots;
-    if (useful <= 0 || left < panel)
+    if (changes == 0 || useful <= 0)
+        return;
+    int64_t elements = plan->bk * (side == JK_ROWS ? plan->bm : plan->bn);
+    jk_u128 panel = jk_round_up_bytes((jk_u128)elements * (jk_u128)jk_side_bytes(p, side),
+                                      jk_largest_element(p));
+    uint64_t left = choice->space.room - plan->peak_bytes;
+    if (left < panel)
         return;
     uint64_t more = left / (uint64_t)panel;
     more = more < (uint64_t)useful ? more : (uint64_t)useful;
@@ -128,7 +138,12 @@ static void consider(void *user, const jk_recipe *recipe, const int64_t block[2]
     for (int order = JK_ORDER_IJ; order <= JK_ORDER_JI; order++) {
         jk_plan candidate = plan;
         candidate.order = (jk_order)order;
-        spend_left_over(choice, &candidate);
+        if (choice->pipelined) {
+            bool by_rows = order == JK_ORDER_IJ;
+            int shared = by_rows ? JK_ROWS : JK_COLS;
+            spend_left_over(choice, &candidate, shared, (by_rows ? plan.nt : plan.mt) - 1);
+            spend_left_over(choice, &candidate, !shared, (by_rows ? plan.mt : plan.nt) - 1);
+        }
         judge(choice, &candidate);
     }
 }
@@ -137,7 +152,9 @@ static void try_recipe(plan_choice *choice, const jk_recipe *recipe)
 {
     if (!jk_tiles_near_least(&choice->space, recipe, consider, choice))
         return;
-    jk_tiles_few(&choice->space, recipe, consider, choice);
+    /* Splitting further than memory asks for costs bytes, but the last tile is stored sooner. */
+    int64_t most = choice->planner == JK_PLANNER_AUTO ? 800 : 12;
+    jk_tiles_few(&choice->space, recipe, most, consider, choice);
     int64_t panels = jk_ceil_div(choice->space.problem->k, recipe->bk);
     if (!choice->pipelined || panels > MOST_SLOTS)
         return;
@@ -149,7 +166,8 @@ static void try_depth(plan_choice *choice, int64_t bk)
 {
     static const int64_t quanta[] = {128, 16, 1};
     int64_t panels = jk_ceil_div(choice->space.problem->k, bk);
-    int64_t most_c = choice->pipelined ? 2 : 1;
+    /* A second tile of D hides its store, and never saves a byte. */
+    int64_t most_c = choice->pipelined && choice->planner == JK_PLANNER_AUTO ? 2 : 1;
     int64_t least_slots = choice->pipelined ? 2 : 1, most_slots = choice->pipelined ? 3 : 1;
     for (int64_t c = 1; c <= most_c; c++) {
         for (int64_t p = least_slots; p <= most_slots; p++) {

@@ -81,9 +81,9 @@ typedef void jk_tile_visit(void *user, const jk_recipe *recipe, const int64_t bl
 bool jk_tiles_near_least(const jk_tile_space *space, const jk_recipe *recipe, jk_tile_visit *visit,
                          void *user);
 
-/* Visit the largest tiles for every small number of rows, or of columns, of tiles. */
-void jk_tiles_few(const jk_tile_space *space, const jk_recipe *recipe, jk_tile_visit *visit,
-                  void *user);
+/* Visit the largest tiles for small numbers of rows, or of columns, of tiles, `most` at most. */
+void jk_tiles_few(const jk_tile_space *space, const jk_recipe *recipe, int64_t most,
+                  jk_tile_visit *visit, void *user);
 
 /* Visit tiles that leave room for all kt panels of `side` in slots: that operand is then copied
  * once while a whole row (or column) of tiles is made. */

@@ -1,5 +1,4 @@
-/* The reference's schedule: square pages, rows of tiles in order, both pages copied for every step.
- */
+/* The reference's schedule: square pages, rows of tiles in order, both pages copied every step. */
 #include "planner/internal.h"
 
 static jask_dtype dtype_of_size(size_t bytes)

@@ -80,21 +80,27 @@ static jask_status check_problem(const jk_problem *p, jask_error *err)
     return st;
 }
 
+static uint64_t least_room(bool pipelined)
+{
+    return (uint64_t)jask_peak_blocks(2, JASK_FORWARD, pipelined) * LEAST_PAGE_BYTES;
+}
+
 uint64_t jk_plan_least_budget(const jk_problem *problem, const jk_machine *machine,
                               jk_planner planner, bool pipelined)
 {
     (void)problem;
     (void)planner;
-    uint64_t least = (uint64_t)jask_peak_blocks(2, JASK_FORWARD, pipelined) * LEAST_PAGE_BYTES;
-    return jk_add_u64(least, machine->reserve_bytes, &least) ? least : UINT64_MAX;
+    uint64_t least;
+    return jk_add_u64(least_room(pipelined), machine->reserve_bytes, &least) ? least : UINT64_MAX;
 }
 
 static jask_status check_budget(const jk_problem *p, const jk_machine *machine, jk_planner planner,
                                 bool pipelined, jask_error *err)
 {
-    uint64_t least = jk_plan_least_budget(p, machine, planner, pipelined);
-    if (machine->device_bytes >= least && least > machine->reserve_bytes)
+    if (machine->device_bytes >= machine->reserve_bytes &&
+        machine->device_bytes - machine->reserve_bytes >= least_room(pipelined))
         return JASK_OK;
+    uint64_t least = jk_plan_least_budget(p, machine, planner, pipelined);
     char reserve[64] = "";
     if (machine->reserve_bytes > 0)
         snprintf(reserve, sizeof reserve, ", and %" PRIu64 " bytes of workspace",

@@ -1,19 +1,20 @@
-/* Plans: which tiles visit the device in which order, and what that moves. Everything here is pure: it
- * depends on its arguments alone and touches neither files nor clocks nor the environment. */
+/* Plans: which tiles visit the device in which order, and what that moves. Everything here is pure:
+ * it depends on its arguments alone and touches neither files nor clocks nor the environment. */
 #ifndef JK_PLANNER_PLAN_H
 #define JK_PLANNER_PLAN_H
 
 #include "common/base.h"
 
-/* A product to plan: op(A) m x k, op(B) k x n, D m x n. Element sizes in bytes; A and B as they arrive
- * on the device. */
+/* A product to plan: op(A) m x k, op(B) k x n, D m x n. Element sizes in bytes; A and B as they
+ * arrive on the device. */
 typedef struct jk_problem {
     int64_t m, n, k;
     int a_bytes, b_bytes, c_bytes;
     bool read_c; /* beta != 0: C is read once, tile by tile */
 } jk_problem;
 
-/* What the planner is told about the machine. Rates are bytes or floating point operations a second. */
+/* What the planner is told about the machine. Rates are bytes or floating point operations a
+ * second. */
 typedef struct jk_machine {
     uint64_t device_bytes;  /* the budget: all that the plan may hold on the device at once */
     uint64_t reserve_bytes; /* of it, set aside for the runtime (workspace, transposing buffers) */
@@ -37,13 +38,13 @@ typedef enum jk_schedule {
 /* Tiles of D are visited row of tiles by row of tiles (IJ) or column by column (JI). */
 typedef enum jk_order { JK_ORDER_IJ, JK_ORDER_JI } jk_order;
 
-/* A plan is a value: copy it, compare it, keep it. Tile (i, j) of D is rows [i*bm, min(m, (i+1)*bm))
- * and columns [j*bn, ...); panel p is k indices [p*bk, ...). A tile of D is finished in kt steps, one a
- * panel. Panel p of A or B lives in slot p % slots of its operand; tile t of D (in visiting order) in C
- * slot t % c_slots.
+/* A plan is a value: copy it, compare it, keep it. Tile (i, j) of D is rows [i*bm, min(m,
+ * (i+1)*bm)) and columns [j*bn, ...); panel p is k indices [p*bk, ...). A tile of D is finished in
+ * kt steps, one a panel. Panel p of A or B lives in slot p % slots of its operand; tile t of D (in
+ * visiting order) in C slot t % c_slots.
  *
- * With `serpentine` every second row of tiles is visited backwards, and every second tile runs over its
- * panels backwards, so that the panels met last are met first again and need no copy. */
+ * With `serpentine` every second row of tiles is visited backwards, and every second tile runs over
+ * its panels backwards, so that the panels met last are met first again and need no copy. */
 typedef struct jk_plan {
     jk_problem problem;
     jk_planner planner; /* as asked */
@@ -79,8 +80,8 @@ typedef struct jk_step {
 } jk_step;
 
 /* Choose a plan. `pipelined` false asks for one slot an operand: nothing overlaps.
- * Returns BUDGET with the least budget that works, ARG for negative extents or beyond 2^62 bytes. Takes
- * under 10 ms for any sizes. */
+ * Returns BUDGET with the least budget that works, ARG for negative extents or beyond 2^62 bytes.
+ * Takes under 10 ms for any sizes. */
 jask_status jk_plan_make(const jk_problem *problem, const jk_machine *machine, jk_planner planner,
                          bool pipelined, jk_plan *out, jask_error *err);
 

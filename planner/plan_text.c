@@ -105,6 +105,11 @@ static void put_moved(text_out *out, const char *label, uint64_t bytes)
     put_exact(out, bytes);
 }
 
+static void put_pages(text_out *out, int64_t pages)
+{
+    put(out, " in %" PRId64 " page%s\n", pages, pages == 1 ? "" : "s");
+}
+
 static void put_empty(text_out *out, const jk_plan *plan)
 {
     put(out, "plan     empty: nothing is multiplied, D is %s\n",
@@ -128,14 +133,14 @@ static void put_text(text_out *out, const jk_plan *plan)
     put_tiles(out, plan);
     put_passes(out, plan);
     put_moved(out, "up       ", plan->h2d_bytes);
-    put(out, " in %" PRId64 " pages\n", plan->h2d_pages);
+    put_pages(out, plan->h2d_pages);
     put_moved(out, "down     ", plan->d2h_bytes);
-    put(out, " in %" PRId64 " pages\n", plan->d2h_pages);
+    put_pages(out, plan->d2h_pages);
     put_moved(out, "files    read ", plan->file_read_bytes);
     put_moved(out, ", write ", plan->file_write_bytes);
     put(out, "\nbound    ");
     put_ratio(out, (jk_u128)plan->h2d_bytes + plan->d2h_bytes, plan->lower_bound_bytes);
-    put_moved(out, " times the least possible, ", plan->lower_bound_bytes);
+    put_moved(out, " times the lower bound of ", plan->lower_bound_bytes);
     put_moved(out, "\nmemory   ", plan->peak_bytes);
     put_moved(out, " of ", plan->budget_bytes);
     put(out, "\ntime     ");

@@ -24,35 +24,35 @@ static double product_seconds(const jk_plan *plan, const jk_machine *machine)
     double operand_bytes =
         m * k * p->a_bytes * (double)plan->nt + k * n * p->b_bytes * (double)plan->mt;
     double issue = (double)plan->steps * machine->step_seconds;
-    if (machine->shared_cores)
-        return issue + arithmetic + over(c_bytes, machine->device_memory);
-    return issue + fmax(arithmetic, over(c_bytes + operand_bytes, machine->device_memory));
+    double memory = over(c_bytes + operand_bytes, machine->device_memory);
+    return issue + (machine->shared_cores ? arithmetic + memory : fmax(arithmetic, memory));
 }
 
-/* A copy that nothing hides. Where device memory is host memory, it comes straight from the file.
- */
+/* A copy that nothing hides. If device memory is host memory, it comes straight from the file. */
 static double bare_copy_seconds(double bytes, const jk_machine *machine)
 {
     double copy = over(bytes, machine->h2d);
     return machine->shared_cores ? fmax(copy, over(bytes, machine->disk_read)) : copy;
 }
 
-/* What waits when one tile follows another. A new tile begins with the panel that the old one ended
- * with, and the operand that changed needs it in the very slot that the last step still uses:
- * either that copy or that step is idle meanwhile. */
+/* What waits when one tile follows another. Visited back and forth, a new tile begins with the
+ * panel that the old one ended with, and the operand that changed needs it in the very slot that
+ * the last step still uses: either that copy or that step is idle meanwhile. Visited in one
+ * direction, both operands are copied, and wait for their slots when the last panel lies in the
+ * slot of the first. */
 static double turn_seconds(const jk_plan *plan, const jk_machine *machine, double products)
 {
     const jk_problem *p = &plan->problem;
-    if (!plan->serpentine)
-        return 0;
     double a = bare_copy_seconds((double)plan->bm * (double)plan->bk * p->a_bytes, machine);
     double b = bare_copy_seconds((double)plan->bk * (double)plan->bn * p->b_bytes, machine);
     double step = products / (double)plan->steps;
-    double outer = (double)(plan->order == JK_ORDER_IJ ? plan->mt : plan->nt);
     double tiles = (double)plan->mt * (double)plan->nt;
-    double outer_panel = plan->order == JK_ORDER_IJ ? a : b;
-    double inner_panel = plan->order == JK_ORDER_IJ ? b : a;
-    return (tiles - outer) * fmin(inner_panel, step) + (outer - 1) * fmin(outer_panel, step);
+    if (!plan->serpentine)
+        return (plan->kt - 1) % plan->a_slots == 0 ? (tiles - 1) * fmin(a + b, step) : 0;
+    bool by_rows = plan->order == JK_ORDER_IJ;
+    double outer = (double)(by_rows ? plan->mt : plan->nt);
+    return (tiles - outer) * fmin(by_rows ? b : a, step) +
+           (outer - 1) * fmin(by_rows ? a : b, step);
 }
 
 /* An operand that stays whole through a row of tiles is replaced at one stroke at the turn; the

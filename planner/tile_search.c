@@ -10,9 +10,6 @@
 
 #include <math.h>
 
-/* Numbers of rows or columns of tiles that jk_tiles_few looks at. */
-enum { FEW = 24 };
-
 static int64_t balanced_block(int64_t length, int64_t tiles, int64_t quantum)
 {
     return jk_min(length, jk_round_up(jk_ceil_div(length, tiles), quantum));
@@ -59,24 +56,21 @@ static int64_t widest_block(const jk_tile_space *space, const jk_recipe *recipe,
     return block[side];
 }
 
-/* Visit the tile with `tiles` blocks along `side` and as few as fit along the other. Returns the
- * bytes of A and B it moves when nothing is kept, or infinity when no block of the other side fits.
- */
-static double visit_tiles(const jk_tile_space *space, const jk_recipe *recipe, int side,
-                          int64_t tiles, jk_tile_visit *visit, void *user)
+/* Visit the tile with `tiles` blocks along `side` and as few as fit along the other; returns how
+ * many those are, 0 when no block of the other side fits. */
+static int64_t visit_tiles(const jk_tile_space *space, const jk_recipe *recipe, int side,
+                           int64_t tiles, jk_tile_visit *visit, void *user)
 {
-    const jk_problem *p = space->problem;
-    int64_t lengths[2] = {p->m, p->n};
+    int64_t other_length = jk_side_length(space->problem, !side);
     int64_t block[2];
-    block[side] = balanced_block(lengths[side], tiles, recipe->quantum);
+    block[side] = balanced_block(jk_side_length(space->problem, side), tiles, recipe->quantum);
     int64_t widest = widest_block(space, recipe, !side, block[side]);
     if (widest == 0)
-        return HUGE_VAL;
-    int64_t other_tiles = jk_ceil_div(lengths[!side], widest);
-    block[!side] = balanced_block(lengths[!side], other_tiles, recipe->quantum);
+        return 0;
+    int64_t other_tiles = jk_ceil_div(other_length, widest);
+    block[!side] = balanced_block(other_length, other_tiles, recipe->quantum);
     visit(user, recipe, block);
-    return (double)lengths[!side] * (double)p->k * jk_side_bytes(p, !side) * (double)tiles +
-           (double)lengths[side] * (double)p->k * jk_side_bytes(p, side) * (double)other_tiles;
+    return other_tiles;
 }
 
 /* u x + v max(1, N(x)): what x tiles along a side move if sides need not be whole numbers. With
@@ -85,40 +79,42 @@ static double visit_tiles(const jk_tile_space *space, const jk_recipe *recipe, i
  * convex functions is convex. Rounding blocks up, other blocks down and counts up only adds bytes,
  * so this is a lower bound for every whole number of tiles. */
 typedef struct byte_curve {
-    double u, v, other, c, e, f, room;
+    double u, v, other, c, e;
+    jk_u128 f;
+    uint64_t room;
     double lowest; /* where it has its minimum */
 } byte_curve;
 
-static double curve_count(const byte_curve *curve, double x)
+static double curve_at(const byte_curve *curve, int64_t tiles)
 {
-    double below = curve->room * x - curve->f;
-    return below > 0 ? curve->other * (curve->c + curve->e * x) / below : HUGE_VAL;
-}
-
-static double curve_at(const byte_curve *curve, double x)
-{
-    return curve->u * x + curve->v * fmax(1, curve_count(curve, x));
+    jk_u128 all = (jk_u128)curve->room * (jk_u128)tiles;
+    if (all <= curve->f)
+        return HUGE_VAL;
+    double left = (double)(all - curve->f); /* exact before it is rounded: the two may be close */
+    double count = curve->other * (curve->c + curve->e * (double)tiles) / left;
+    return curve->u * (double)tiles + curve->v * fmax(1, count);
 }
 
 static byte_curve curve_of(const jk_tile_space *space, const jk_recipe *recipe, int side)
 {
     const jk_problem *p = space->problem;
-    double length = (double)jk_side_length(p, side), k = (double)p->k;
+    int64_t length = jk_side_length(p, side), other = jk_side_length(p, !side);
+    double k = (double)p->k, room = (double)space->room;
     byte_curve curve = {
-        .other = (double)jk_side_length(p, !side),
-        .c = length * (double)(recipe->c_slots * p->c_bytes),
+        .u = (double)other * k * jk_side_bytes(p, !side),
+        .v = (double)length * k * jk_side_bytes(p, side),
+        .other = (double)other,
+        .c = (double)length * (double)(recipe->c_slots * p->c_bytes),
         .e = (double)panel_bytes(space, recipe, !side),
-        .f = length * (double)panel_bytes(space, recipe, side),
-        .room = (double)space->room,
+        .f = (jk_u128)length * (jk_u128)panel_bytes(space, recipe, side),
+        .room = space->room,
     };
-    curve.u = curve.other * k * jk_side_bytes(p, !side);
-    curve.v = length * k * jk_side_bytes(p, side);
-    double slope = curve.v * curve.other * (curve.c * curve.room + curve.e * curve.f) / curve.u;
-    curve.lowest = (curve.f + sqrt(slope)) / curve.room;
-    double one =
-        curve.room - curve.other * curve.e; /* N(x) reaches 1 there: more tiles are no use */
+    double f = (double)curve.f;
+    double slope = curve.v * curve.other * (curve.c * room + curve.e * f) / curve.u;
+    curve.lowest = (f + sqrt(slope)) / room;
+    double one = room - curve.other * curve.e; /* N(x) reaches 1 there: more tiles are no use */
     if (one > 0)
-        curve.lowest = fmin(curve.lowest, (curve.other * curve.c + curve.f) / one);
+        curve.lowest = fmin(curve.lowest, (curve.other * curve.c + f) / one);
     curve.lowest = fmax(1, curve.lowest);
     return curve;
 }
@@ -150,24 +146,28 @@ static int64_t more_tiles(int64_t length, int64_t tiles, int64_t quantum)
 static void walk(const jk_tile_space *space, const jk_recipe *recipe, int side,
                  const byte_curve *curve, jk_tile_visit *visit, void *user)
 {
-    const double slack = 1 + 1e-9; /* the curve is computed with rounding errors */
+    const double slack = 1 + 1e-12; /* for rounding errors of both */
     int64_t length = jk_side_length(space->problem, side), quantum = recipe->quantum;
     double most = (double)jk_ceil_div(length, quantum);
     int64_t start = real_tiles(length, (int64_t)fmin(ceil(curve->lowest), most), quantum);
     double best = HUGE_VAL;
     for (int64_t t = start; t > 0; t = more_tiles(length, t, quantum)) {
-        if ((double)t > curve->lowest && curve_at(curve, (double)t) > best * slack)
+        if ((double)t > curve->lowest && curve_at(curve, t) > best * slack)
             break;
-        best = fmin(best, visit_tiles(space, recipe, side, t, visit, user));
+        int64_t other_tiles = visit_tiles(space, recipe, side, t, visit, user);
+        if (other_tiles > 0)
+            best = fmin(best, curve->u * (double)t + curve->v * (double)other_tiles);
+        if (other_tiles == 1)
+            break;
     }
     for (int64_t t = start - 1; t > 0; t--) {
         t = real_tiles(length, t, quantum);
-        if ((double)t < curve->lowest && curve_at(curve, (double)t) > best * slack)
+        if ((double)t < curve->lowest && curve_at(curve, t) > best * slack)
             break;
-        double bytes = visit_tiles(space, recipe, side, t, visit, user);
-        if (bytes == HUGE_VAL) /* larger blocks leave still less room */
+        int64_t other_tiles = visit_tiles(space, recipe, side, t, visit, user);
+        if (other_tiles == 0) /* larger blocks leave still less room */
             break;
-        best = fmin(best, bytes);
+        best = fmin(best, curve->u * (double)t + curve->v * (double)other_tiles);
     }
 }
 
@@ -190,12 +190,13 @@ bool jk_tiles_near_least(const jk_tile_space *space, const jk_recipe *recipe, jk
     return true;
 }
 
-void jk_tiles_few(const jk_tile_space *space, const jk_recipe *recipe, jk_tile_visit *visit,
-                  void *user)
+void jk_tiles_few(const jk_tile_space *space, const jk_recipe *recipe, int64_t most,
+                  jk_tile_visit *visit, void *user)
 {
+    const int64_t every = 12; /* beyond, only twice as many each time */
     for (int side = JK_ROWS; side <= JK_COLS; side++) {
         int64_t length = jk_side_length(space->problem, side);
-        for (int64_t t = 1; t <= jk_min(FEW, length); t++) {
+        for (int64_t t = 1; t <= jk_min(most, length); t += t < every ? 1 : t) {
             if (real_tiles(length, t, recipe->quantum) == t)
                 visit_tiles(space, recipe, side, t, visit, user);
         }
@@ -205,9 +206,14 @@ void jk_tiles_few(const jk_tile_space *space, const jk_recipe *recipe, jk_tile_v
 void jk_tiles_resident(const jk_tile_space *space, const jk_recipe *recipe, int side,
                        jk_tile_visit *visit, void *user)
 {
-    static const int64_t narrow[] = {16, 128, 1024};
+    static const int64_t narrow[] = {4, 16, 128, 1024};
     jk_recipe whole = *recipe;
-    whole.slots[side] = jk_ceil_div(space->problem->k, recipe->bk);
+    int64_t k = space->problem->k, panels = jk_ceil_div(k, recipe->bk);
+    whole.slots[side] = panels;
+    whole.bk = jk_round_up(jk_ceil_div(k, panels), jk_min(recipe->quantum, 16));
+    whole.bk = jk_min(whole.bk, k);
+    if (jk_ceil_div(k, whole.bk) != panels)
+        return;
     int64_t length = jk_side_length(space->problem, side);
     for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
         int64_t other = jk_min(narrow[i], jk_side_length(space->problem, !side));

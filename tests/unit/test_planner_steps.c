@@ -207,6 +207,9 @@ Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
         plan.b_slots = random_between(1, plan.kt);
         cr_assert(jk_plan_set_counts(&plan));
         check_plan(&plan);
+        uint64_t memory = (uint64_t)jk_plan_slots_bytes(&plan, jk_largest_element(&plan.problem));
+        hold(plan.h2d_bytes + plan.d2h_bytes >= jk_lower_bound(&plan.problem, memory),
+             "fewer bytes than the lower bound");
     }
 }
 
@@ -274,5 +277,29 @@ Test(planner_steps, the_page_schedule_is_the_references)
             cr_assert(step.load_a && step.load_b);
         }
         cr_assert_eq(plan.h2d_pages, 2 * plan.steps);
+    }
+}
+
+/* Each operand's page has its own rule for rounding; the tiles keep to all three shares. */
+Test(planner_steps, square_pages_keep_to_their_share)
+{
+    static const int64_t extents[] = {1, 3, 50, 700};
+    for (uint64_t budget = 32768; budget < 400000; budget += 1000) {
+        for (int which = 0; which < 64; which++) {
+            jk_problem p = {.m = extents[which % 4],
+                            .n = extents[which / 4 % 4],
+                            .k = extents[which / 16],
+                            .a_bytes = 4,
+                            .b_bytes = 4,
+                            .c_bytes = 4};
+            jk_machine machine = {.device_bytes = budget};
+            jk_plan plan;
+            cr_assert_eq(jk_plan_make(&p, &machine, JK_PLANNER_PAGE, true, &plan, NULL), JASK_OK);
+            current = &plan;
+            int64_t share = (int64_t)jask_align_to_os_page(budget / 8);
+            hold(4 * plan.bm * plan.bk <= share, "page of A");
+            hold(4 * plan.bk * plan.bn <= share, "page of B");
+            hold(4 * plan.bm * plan.bn <= share, "page of C");
+        }
     }
 }

@@ -1,0 +1,220 @@
+/* Plans as text: exact texts for described machines (tests/golden), JSON, and short buffers. */
+#include "planner/plan.h"
+
+#include <criterion/criterion.h>
+
+#include <glob.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct request {
+    jk_problem problem;
+    jk_machine machine;
+    jk_planner planner;
+    bool pipelined;
+} request;
+
+static void set_field(request *r, const char *key, const char *value)
+{
+    const struct {
+        const char *key;
+        int64_t *target;
+    } counts[] = {{"m", &r->problem.m}, {"n", &r->problem.n}, {"k", &r->problem.k}};
+    const struct {
+        const char *key;
+        double *target;
+    } rates[] = {{"flops", &r->machine.flops},
+                 {"h2d", &r->machine.h2d},
+                 {"d2h", &r->machine.d2h},
+                 {"disk_read", &r->machine.disk_read},
+                 {"disk_write", &r->machine.disk_write},
+                 {"device_memory", &r->machine.device_memory},
+                 {"step_seconds", &r->machine.step_seconds}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (strcmp(key, counts[i].key) == 0) {
+            *counts[i].target = strtoll(value, NULL, 10);
+            return;
+        }
+    }
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        if (strcmp(key, rates[i].key) == 0) {
+            *rates[i].target = strtod(value, NULL);
+            return;
+        }
+    }
+    if (strcmp(key, "element") == 0)
+        r->problem.a_bytes = r->problem.b_bytes = r->problem.c_bytes = atoi(value);
+    else if (strcmp(key, "read_c") == 0)
+        r->problem.read_c = atoi(value);
+    else if (strcmp(key, "budget") == 0)
+        cr_assert_eq(jask_parse_size(value, &r->machine.device_bytes, NULL), JASK_OK);
+    else if (strcmp(key, "reserve") == 0)
+        cr_assert_eq(jask_parse_size(value, &r->machine.reserve_bytes, NULL), JASK_OK);
+    else if (strcmp(key, "shared_cores") == 0)
+        r->machine.shared_cores = atoi(value);
+    else if (strcmp(key, "planner") == 0)
+        cr_assert_eq(jk_planner_parse(value, &r->planner, NULL), JASK_OK);
+    else if (strcmp(key, "pipelined") == 0)
+        r->pipelined = atoi(value);
+    else
+        cr_assert_fail("unknown key '%s'", key);
+}
+
+/* A golden file: comment lines, lines of key=value, an empty line, the text. */
+static request read_request(FILE *file)
+{
+    request r = {.pipelined = true};
+    char line[1024];
+    while (fgets(line, sizeof line, file) && line[0] != '\n') {
+        if (line[0] == '#')
+            continue;
+        char *state = NULL;
+        for (char *word = strtok_r(line, " \n", &state); word;
+             word = strtok_r(NULL, " \n", &state)) {
+            char *value = strchr(word, '=');
+            cr_assert_not_null(value, "'%s' is not key=value", word);
+            *value = '\0';
+            set_field(&r, word, value + 1);
+        }
+    }
+    return r;
+}
+
+static void check_golden(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "cannot open %s", path);
+    request r = read_request(file);
+    char want[4096], got[4096];
+    size_t length = fread(want, 1, sizeof want - 1, file);
+    want[length] = '\0';
+    fclose(file);
+
+    jk_plan plan;
+    jask_error err;
+    cr_assert_eq(jk_plan_make(&r.problem, &r.machine, r.planner, r.pipelined, &plan, &err), JASK_OK,
+                 "%s: %s", path, err.msg);
+    jk_plan_format(&plan, false, got, sizeof got);
+    cr_assert_str_eq(got, want, "%s: got\n%s", path, got);
+}
+
+Test(planner_text, plans_for_described_machines_are_as_they_were)
+{
+    char pattern[4096];
+    snprintf(pattern, sizeof pattern, "%s/../golden/*.plan", getenv("JASK_TEST_SHARED"));
+    glob_t found;
+    cr_assert_eq(glob(pattern, 0, NULL, &found), 0, "nothing matches %s", pattern);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        check_golden(found.gl_pathv[i]);
+    cr_assert_geq(found.gl_pathc, 8);
+    globfree(&found);
+}
+
+static jk_plan sample_plan(void)
+{
+    return (jk_plan){
+        .problem = {.m = 30, .n = 20, .k = 50, .a_bytes = 4, .b_bytes = 4, .c_bytes = 8},
+        .planner = JK_PLANNER_BYTES,
+        .schedule = JK_SCHEDULE_C_STATIONARY,
+        .order = JK_ORDER_JI,
+        .serpentine = true,
+        .bm = 10,
+        .bn = 20,
+        .bk = 25,
+        .mt = 3,
+        .nt = 1,
+        .kt = 2,
+        .a_slots = 2,
+        .b_slots = 2,
+        .c_slots = 1,
+        .slot_align = 64,
+        .steps = 6,
+        .h2d_pages = 8,
+        .d2h_pages = 3,
+        .h2d_bytes = 10000,
+        .d2h_bytes = 4800,
+        .file_read_bytes = 10000,
+        .file_write_bytes = 4800,
+        .peak_bytes = 7744,
+        .budget_bytes = UINT64_MAX,
+        .lower_bound_bytes = 14800,
+        .seconds = 1234567.8901234,
+    };
+}
+
+static const char sample_json[] =
+    "{\"planner\": \"bytes\", \"schedule\": \"c-stationary\", \"m\": 30, \"n\": 20, \"k\": 50, "
+    "\"bm\": 10, \"bn\": 20, \"bk\": 25, \"tiles\": 3, \"steps\": 6, \"order\": \"ji\", "
+    "\"a_slots\": 2, \"b_slots\": 2, \"c_slots\": 1, \"h2d_bytes\": 10000, \"h2d_pages\": 8, "
+    "\"d2h_bytes\": 4800, \"d2h_pages\": 3, \"file_read_bytes\": 10000, "
+    "\"file_write_bytes\": 4800, \"lower_bound_bytes\": 14800, \"peak_bytes\": 7744, "
+    "\"budget_bytes\": 18446744073709551615, \"seconds\": 1234567.890123}";
+
+Test(planner_text, json_has_every_number_exactly)
+{
+    jk_plan plan = sample_plan();
+    char text[2048];
+    cr_assert_eq(jk_plan_format(&plan, true, text, sizeof text), sizeof sample_json - 1);
+    cr_assert_str_eq(text, sample_json);
+}
+
+Test(planner_text, is_cut_off_as_snprintf_cuts)
+{
+    jk_plan plan = sample_plan();
+    for (int json = 0; json <= 1; json++) {
+        char whole[2048];
+        size_t length = jk_plan_format(&plan, json, whole, sizeof whole);
+        cr_assert_eq(strlen(whole), length);
+        cr_assert_eq(jk_plan_format(&plan, json, NULL, 0), length);
+        for (size_t size = 1; size <= length + 1; size++) {
+            char *text = malloc(size);
+            cr_assert_eq(jk_plan_format(&plan, json, text, size), length);
+            cr_assert_eq(strlen(text), size - 1);
+            cr_assert_eq(memcmp(text, whole, size - 1), 0);
+            free(text);
+        }
+    }
+}
+
+/* Durations and sizes pick their unit; the locale has no say in the decimal point. */
+Test(planner_text, units_fit_the_numbers_in_any_locale)
+{
+    static const struct {
+        double seconds;
+        const char *text;
+    } times[] = {
+        {0, "0.00 us"},       {1e-6, "1.00 us"},     {0.0019994, "1999.00 us"},
+        {0.002, "2.00 ms"},   {1.999, "1999.00 ms"}, {2.345678, "2.35 s"},
+        {119.99, "119.99 s"}, {120, "2.00 min"},     {7199, "119.98 min"},
+        {9000, "2.50 h"},     {172800, "2.00 days"}, {1e30, "11574074.07 days"},
+    };
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } sizes[] = {
+        {1023, "memory   1023 bytes of"},
+        {1024, "memory   1.00 KiB (1024 bytes) of"},
+        {1048575, "memory   1024.00 KiB (1048575 bytes) of"},
+        {1048576, "memory   1.00 MiB (1048576 bytes) of"},
+        {(uint64_t)3 << 29, "memory   1.50 GiB (1610612736 bytes) of"},
+        {UINT64_MAX, "memory   16.00 EiB (18446744073709551615 bytes) of"},
+    };
+    const char *comma = setlocale(LC_NUMERIC, "de_DE.UTF-8");
+    cr_log_info("decimal comma: %s", comma ? "yes" : "no such locale here");
+    jk_plan plan = sample_plan();
+    char text[2048], want[128];
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        plan.seconds = times[i].seconds;
+        jk_plan_format(&plan, false, text, sizeof text);
+        snprintf(want, sizeof want, "time     %s predicted\n", times[i].text);
+        cr_assert_not_null(strstr(text, want), "%s is not in\n%s", want, text);
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        plan.peak_bytes = sizes[i].bytes;
+        jk_plan_format(&plan, false, text, sizeof text);
+        cr_assert_not_null(strstr(text, sizes[i].text), "%s is not in\n%s", sizes[i].text, text);
+    }
+}
