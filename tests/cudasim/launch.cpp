@@ -1,7 +1,9 @@
 // Launches: of kernels compiled for the simulator, and of the launch stubs in objects made by nvcc,
 // whose kernels' twins are found by name.
-#include "cusim_kernel.h"
+// First: it declares what is exported.
 #include "sim.h"
+
+#include "cusim_kernel.h"
 
 using namespace cusim;
 
@@ -24,6 +26,13 @@ struct Shape {
     dim3 grid, block;
     size_t shared_bytes;
 };
+
+// Of a <<<>>>, between its parentheses and its stub.
+struct Configuration {
+    Shape shape;
+    cudaStream_t stream;
+};
+thread_local std::vector<Configuration> configurations;
 
 } // namespace
 
@@ -105,6 +114,10 @@ CUSIM_API char __cudaInitModule(void **image);
 CUSIM_API void __cudaRegisterFunction(void **image, const char *stub, char *function,
                                       const char *name, int limit, uint3 *, uint3 *, dim3 *, dim3 *,
                                       int *);
+CUSIM_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+                                               cudaStream_t stream);
+CUSIM_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
+                                                 cudaStream_t *stream);
 CUSIM_API cudaError_t __cudaGetKernel(const void **kernel, const void *stub);
 CUSIM_API cudaError_t __cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block,
                                          void **arguments, size_t shared_bytes,
@@ -130,6 +143,27 @@ void __cudaRegisterFunction(void **, const char *stub, char *, const char *name,
                             uint3 *, dim3 *, dim3 *, int *)
 {
     stubs()[stub] = name;
+}
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+                                     cudaStream_t stream)
+{
+    configurations.push_back({{grid, block, shared_bytes}, stream});
+    return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
+                                       cudaStream_t *stream)
+{
+    if (configurations.empty())
+        return cudaErrorInvalidConfiguration;
+    const Configuration &c = configurations.back();
+    *grid = c.shape.grid;
+    *block = c.shape.block;
+    *shared_bytes = c.shape.shared_bytes;
+    *stream = c.stream;
+    configurations.pop_back();
+    return cudaSuccess;
 }
 
 cudaError_t __cudaGetKernel(const void **kernel, const void *stub)
