@@ -129,6 +129,13 @@ static void take_args(check *c, const jask_dot_args *args)
         memcpy(&c->args, args, known);
 }
 
+/* What the context lets a product do to its inputs, if its device can: tf32 keeps 11 bits. */
+static double input_unit(const check *c)
+{
+    bool tf32 = jk_context_tf32(c->ctx) && jk_context_device(c->ctx)->info.tf32;
+    return tf32 && c->a.dtype == JASK_F32 ? 0x1p-11 : 0;
+}
+
 static jask_status run_check(check *c, jask_verification *out, jask_error *err)
 {
     reader a = {&c->a, &c->bytes}, b = {&c->b, &c->bytes};
@@ -140,6 +147,7 @@ static jask_status run_check(check *c, jask_verification *out, jask_error *err)
         .k = wanted_cols(&c->a),
         .alpha = c->args.alpha,
         .beta = c->args.beta,
+        .input_unit = input_unit(c),
         .a = source_of(&a),
         .b = source_of(&b),
         .d = source_of(&d),
