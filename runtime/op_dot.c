@@ -43,10 +43,18 @@ static void read_args(jk_dot *dot, const jask_dot_args *args)
                args->struct_size < sizeof dot->args ? args->struct_size : sizeof dot->args);
 }
 
+/* In the type that computes: 1e300 is no f32. */
+static bool is_finite_as(double value, jask_dtype dtype)
+{
+    return dtype == JASK_F32 ? isfinite((float)value) : isfinite(value);
+}
+
 static jask_status check_scalars(const jk_dot *dot, jask_error *err)
 {
-    if (!isfinite(dot->args.alpha) || !isfinite(dot->args.beta))
-        return jk_fail(err, JASK_ERR_ARG, "alpha and beta must be finite numbers");
+    if (!is_finite_as(dot->args.alpha, dot->dtype) || !is_finite_as(dot->args.beta, dot->dtype))
+        return jk_fail(err, JASK_ERR_ARG,
+                       "alpha and beta must be finite numbers in the arrays' type, %s",
+                       jask_dtype_name(dot->dtype));
     if (dot->args.beta != 0 && !dot->args.c)
         return jk_fail(err, JASK_ERR_ARG,
                        "beta is not 0, so an array C is needed to add beta * C to the product");
@@ -104,16 +112,17 @@ static jask_status check_shapes(jk_dot *dot, jask_error *err)
 static jask_status check_operands(jk_dot *dot, const jask_array *a, const jask_array *b,
                                   jask_error *err)
 {
-    jask_status st = check_scalars(dot, err);
-    if (!st)
-        st = jk_matrix_of(a, dot->args.transpose_a != 0, "A", &dot->a, err);
+    jask_status st = jk_matrix_of(a, dot->args.transpose_a != 0, "A", &dot->a, err);
     if (!st)
         st = jk_matrix_of(b, dot->args.transpose_b != 0, "B", &dot->b, err);
+    if (!st) {
+        dot->dtype = dot->a.dtype;
+        st = check_scalars(dot, err);
+    }
     if (!st && dot->args.beta != 0)
         st = jk_matrix_of(dot->args.c, false, "C", &dot->c, err);
     if (st)
         return st;
-    dot->dtype = dot->a.dtype;
     st = check_type(dot, &dot->a, "A", err);
     if (!st)
         st = check_type(dot, &dot->b, "B", err);
@@ -173,8 +182,10 @@ static jask_status make_plan(jk_dot *dot, jask_error *err)
                                                 jk_context_io_threads(dot->ctx), dot->block_bytes));
     st = jk_plan_make(&problem, &machine, jk_context_planner(dot->ctx),
                       jk_context_pipelined(dot->ctx), &dot->plan, err);
-    if (!st && dot->plan.schedule == JK_SCHEDULE_EMPTY && problem.read_c)
-        dot->plan.peak_bytes = jk_scale_bytes(dot->block_bytes);
+    if (!st && dot->plan.schedule == JK_SCHEDULE_EMPTY) {
+        dot->plan.problem.k = dot->k;
+        dot->plan.peak_bytes = problem.read_c ? jk_scale_bytes(dot->block_bytes) : 0;
+    }
     return st;
 }
 

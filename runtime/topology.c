@@ -2,6 +2,7 @@
 
 #include <hwloc.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const char *cpu_model(hwloc_topology_t topology)
 {
@@ -15,7 +16,6 @@ static const char *cpu_model(hwloc_topology_t topology)
 jask_status jk_topology_read(jk_topology *out, jask_error *err)
 {
     hwloc_topology_t topology;
-    hwloc_obj_t root;
     int cores;
     if (hwloc_topology_init(&topology) != 0)
         return jk_fail_errno(err, "hwloc cannot start");
@@ -24,11 +24,11 @@ jask_status jk_topology_read(jk_topology *out, jask_error *err)
         hwloc_topology_destroy(topology);
         return st;
     }
-    root = hwloc_get_root_obj(topology);
     cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
     snprintf(out->cpu_model, sizeof out->cpu_model, "%s", cpu_model(topology));
     out->cores = cores > 0 ? cores : 1;
-    out->memory_bytes = root->total_memory;
+    /* hwloc leaves out memory that was added while the machine ran. */
+    out->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     hwloc_topology_destroy(topology);
     return JASK_OK;
 }

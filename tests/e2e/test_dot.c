@@ -329,6 +329,29 @@ Test(dot, gives_the_same_bits_twice)
     jask_context_close(ctx);
 }
 
+/* What is finite in f64 may not be in the type that computes. */
+Test(dot, refuses_scalars_that_its_type_cannot_hold)
+{
+    e2e_form f32 = {.dtype = JASK_F32};
+    const char *path = e2e_path("x.npy");
+    jask_context *ctx = e2e_context(64 << 10, "auto", true);
+    jask_dot_args args;
+    jask_array *x, *d = NULL;
+    jask_error err;
+    e2e_write(path, f32, 2, 2, 1, NULL);
+    x = e2e_open(path);
+    for (int i = 0; i < 4; i++) {
+        static const double bad[] = {1e300, -1e39, NAN, INFINITY};
+        jask_dot_args_init(&args, sizeof args);
+        *(i % 2 ? &args.alpha : &args.beta) = bad[i];
+        args.c = x;
+        cr_assert_eq(jask_dot(ctx, x, x, &args, &d, NULL, &err), JASK_ERR_ARG);
+        cr_assert_null(d);
+    }
+    jask_array_close(x);
+    jask_context_close(ctx);
+}
+
 /* The same file for A and B, as A'A: one matrix read as two operands. */
 Test(dot, of_a_file_with_itself_transposed)
 {
