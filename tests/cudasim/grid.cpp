@@ -2,10 +2,10 @@
 // meets a barrier: it keeps its fiber and waits, the next thread gets another.
 #include "cusim_kernel.h"
 #include "sim.h"
+#include "switch.h"
 
 #include <algorithm>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #undef threadIdx
 #undef blockIdx
@@ -26,7 +26,7 @@ struct Block;
 
 // Owned in turn by the pool and by the thread of a block that runs, or waits, on it.
 struct Fiber {
-    ucontext_t context{};
+    Context context;
     char *stack = nullptr;
     void *sanitizer = nullptr; // AddressSanitizer's view of this stack while it is left
     cusim_thread thread{};
@@ -71,7 +71,7 @@ std::shared_ptr<FiberPool> make_fiber_pool()
 struct Block {
     const std::function<void()> *body = nullptr;
     FiberPool *pool = nullptr;
-    ucontext_t home{};
+    Context home;
     void *home_sanitizer = nullptr;
     const void *home_stack = nullptr;
     size_t home_stack_bytes = 0;
@@ -89,7 +89,7 @@ static void leave_fiber(Fiber &fiber)
     Block &block = *fiber.block;
     if (__sanitizer_start_switch_fiber)
         __sanitizer_start_switch_fiber(&fiber.sanitizer, block.home_stack, block.home_stack_bytes);
-    swapcontext(&fiber.context, &block.home);
+    switch_context(fiber.context, block.home);
     if (__sanitizer_finish_switch_fiber)
         __sanitizer_finish_switch_fiber(fiber.sanitizer, nullptr, nullptr);
 }
@@ -101,7 +101,7 @@ static void enter_fiber(Fiber &fiber)
     cusim_self = &fiber.thread;
     if (__sanitizer_start_switch_fiber)
         __sanitizer_start_switch_fiber(&block.home_sanitizer, fiber.stack, stack_bytes);
-    swapcontext(&block.home, &fiber.context);
+    switch_context(block.home, fiber.context);
     if (__sanitizer_finish_switch_fiber)
         __sanitizer_finish_switch_fiber(block.home_sanitizer, nullptr, nullptr);
 }
@@ -120,9 +120,9 @@ static void begin_thread(Fiber &fiber)
 }
 
 // A fiber lives on: when a block has no more threads for it, it waits for another block's.
-static void fiber_main(unsigned low, unsigned high)
+static void fiber_main(void *argument)
 {
-    Fiber &fiber = *reinterpret_cast<Fiber *>(static_cast<uint64_t>(high) << 32 | low);
+    Fiber &fiber = *static_cast<Fiber *>(argument);
     if (__sanitizer_finish_switch_fiber)
         __sanitizer_finish_switch_fiber(nullptr, &fiber.block->home_stack,
                                         &fiber.block->home_stack_bytes);
@@ -152,13 +152,7 @@ Fiber *FiberPool::take()
     idle_.pop_back();
     if (fiber->resting)
         return fiber;
-    uint64_t at = address(fiber);
-    getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = fiber->stack;
-    fiber->context.uc_stack.ss_size = stack_bytes;
-    fiber->context.uc_link = nullptr;
-    makecontext(&fiber->context, reinterpret_cast<void (*)()>(fiber_main), 2,
-                static_cast<unsigned>(at), static_cast<unsigned>(at >> 32));
+    prepare_context(fiber->context, fiber->stack, stack_bytes, fiber_main, fiber);
     return fiber;
 }
 
