@@ -92,6 +92,21 @@ uint64_t jk_plan_least_budget(const jk_problem *problem, const jk_machine *machi
 /* Step s of the plan, 0 <= s < plan->steps. Pure and O(1). */
 jk_step jk_plan_step(const jk_plan *plan, int64_t s);
 
+/* Step s of a run that begins with tile `first_tile`: nothing is on the device yet, so that tile
+ * also loads the panels which the tile before it would have left there. Later tiles load what they
+ * always do, because they find the same panels. */
+jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s);
+
+/* What a run moves that begins with tile `first_tile`, 0 <= first_tile <= mt * nt. */
+typedef struct jk_plan_counts {
+    int64_t h2d_pages, d2h_pages;
+    uint64_t h2d_bytes, d2h_bytes; /* of files as well: read, written */
+} jk_plan_counts;
+
+/* Added up tile by tile: time goes with the number of tiles left, some 20 ns each. From tile 0 it
+ * gives the plan's own counts. */
+jk_plan_counts jk_plan_rest(const jk_plan *plan, int64_t first_tile);
+
 /* Bytes of one slot, alignment included. */
 uint64_t jk_plan_a_slot_bytes(const jk_plan *plan);
 uint64_t jk_plan_b_slot_bytes(const jk_plan *plan);

@@ -150,6 +150,36 @@ static void check_replay(const jk_plan *plan)
     free(b.held);
 }
 
+/* A run that begins at any tile finds in its slots what it does not copy, and moves what jk_plan_rest
+ * says. */
+static void check_rest(const jk_plan *plan, int64_t first_tile)
+{
+    const jk_problem *p = &plan->problem;
+    bool page = plan->schedule == JK_SCHEDULE_PAGE;
+    operand a = operand_make(plan->a_slots), b = operand_make(plan->b_slots);
+    jk_plan_counts rest = jk_plan_rest(plan, first_tile);
+    uint64_t c_up = 0, c_down = 0;
+    int64_t c_pages = 0, stores = 0;
+    for (int64_t s = first_tile * plan->kt; s < plan->steps; s++) {
+        jk_step step = jk_plan_step_from(plan, first_tile, s);
+        uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
+        check_step(plan, &step, s);
+        operand_use(&a, page, step.a_slot, step.i * plan->kt + step.p, step.load_a,
+                    step.rows * step.depth * p->a_bytes);
+        operand_use(&b, page, step.b_slot, step.j * plan->kt + step.p, step.load_b,
+                    step.depth * step.cols * p->b_bytes);
+        c_up += step.load_c ? tile : 0;
+        c_pages += step.load_c;
+        c_down += step.last ? tile : 0;
+        stores += step.last;
+    }
+    hold(rest.h2d_bytes == a.bytes + b.bytes + c_up, "bytes up of the rest");
+    hold(rest.h2d_pages == a.pages + b.pages + c_pages, "pages up of the rest");
+    hold(rest.d2h_bytes == c_down && rest.d2h_pages == stores, "the rest's way down");
+    free(a.held);
+    free(b.held);
+}
+
 static void check_memory(const jk_plan *plan, bool pipelined)
 {
     const jk_problem *p = &plan->problem;
@@ -179,6 +209,11 @@ static void check_plan(const jk_plan *plan)
     current = plan;
     check_coverage(plan);
     check_replay(plan);
+    check_rest(plan, random_between(0, plan->mt * plan->nt));
+    jk_plan_counts whole = jk_plan_rest(plan, 0);
+    hold(whole.h2d_bytes == plan->h2d_bytes && whole.h2d_pages == plan->h2d_pages &&
+             whole.d2h_bytes == plan->d2h_bytes && whole.d2h_pages == plan->d2h_pages,
+         "a run from the first tile is the whole plan");
 }
 
 /* Any tiles, slots and order, not only such as a planner would choose. */
