@@ -61,10 +61,15 @@ uint64_t jk_lower_bound(const jk_problem *p, uint64_t memory_bytes)
     jk_u128 compulsory = (jk_u128)p->m * (jk_u128)p->k * (jk_u128)p->a_bytes +
                          (jk_u128)p->k * (jk_u128)p->n * (jk_u128)p->b_bytes + result;
     long double memory = memory_bytes > 0 ? (long double)memory_bytes : 1;
-    long double loads = square_bound(p, memory);
-    loads = fmaxl(loads, thin_bound(p, memory, p->k, p->c_bytes));
-    loads = fmaxl(loads, thin_bound(p, memory, p->m, p->b_bytes));
-    loads = fmaxl(loads, thin_bound(p, memory, p->n, p->a_bytes));
+    const long double bounds[] = {
+        square_bound(p, memory),
+        thin_bound(p, memory, p->k, p->c_bytes),
+        thin_bound(p, memory, p->m, p->b_bytes),
+        thin_bound(p, memory, p->n, p->a_bytes),
+    };
+    long double loads = 0;
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        loads = bounds[i] > loads ? bounds[i] : loads;
 
     /* Counted creations stand for the stores unless C is loaded: then both happen. */
     jk_u128 bound = loads < 0x1p100L ? (jk_u128)loads : (jk_u128)1 << 100;
