@@ -164,6 +164,21 @@ typedef struct jask_progress {
  *  JASK_ERR_CANCELED. */
 typedef int (*jask_progress_fn)(const jask_progress *progress, void *user);
 
+typedef enum jask_log_level {
+    JASK_LOG_ERROR = 1, /**< an operation failed; its caller gets the same message */
+    JASK_LOG_WARN,      /**< something goes less well than asked for: a budget that was cut */
+    JASK_LOG_INFO,      /**< what was decided, and why: budget, device, plan, scratch, fallbacks */
+    JASK_LOG_DEBUG      /**< every setting and step */
+} jask_log_level;
+
+/** "warn" for JASK_LOG_WARN; "none" for a value that is no level. Never NULL. */
+JASK_API const char *jask_log_level_name(jask_log_level level);
+
+/** Called with one line of text, without a newline, that lives until it returns. It comes from the
+ *  threads that call jask, never from threads of its own, and one call of a context at a time, so
+ *  that it needs no lock for what only one context uses. It must not call jask with that context. */
+typedef void (*jask_log_fn)(jask_log_level level, const char *message, void *user);
+
 /** Everything a context can be told. A field left as jask_options_init made it is "not set": then the
  *  environment variable decides, else the default. */
 typedef struct jask_options {
@@ -192,6 +207,10 @@ typedef struct jask_options {
                                        which is faster). NULL: not set (f32) */
     const char *cublas;           /**< JASK_CUBLAS; the file of the cuBLAS library for a CUDA device.
                                        NULL: not set (searched for) */
+    jask_log_fn log;              /**< may be NULL: the library itself prints nothing */
+    void *log_user;               /**< handed to log */
+    const char *log_level;        /**< JASK_LOG_LEVEL; the last level that is logged: "error", "warn",
+                                       "info" or "debug". NULL: not set (warn) */
 } jask_options;
 
 /** Fill `options` with "not set". `struct_size` is sizeof(jask_options) as the caller sees it. */
@@ -214,7 +233,8 @@ JASK_API void jask_context_close(jask_context *ctx);
 JASK_API jask_status jask_set_memory_budget(const char *budget, const char *scratch_dir,
                                             int allow_tmpfs, jask_error *err);
 
-/** The settings in force in a context. `scratch_dir` lives as long as the context. */
+/** The settings in force in a context. Texts live as long as the context; those of the default one
+ *  until another takes its place. */
 typedef struct jask_config {
     size_t struct_size;
     uint64_t memory_budget_bytes; /**< after the clamp to 0.8 x available */
@@ -429,6 +449,9 @@ typedef struct jask_report {
     char device_note[256]; /**< why "auto" took no better device; else "" */
     char note[256];        /**< a warning: what went less well than planned, such as pinned memory
                                 that was refused; else "" */
+    int64_t resumed_tiles; /**< of the result, that an earlier run had finished */
+    jask_io_cost planned;  /**< what the plan says that this run moves: all of it, or what the
+                                resumed tiles have left over. `io` is equal, but for disk_* */
 } jask_report;
 
 /** How a product is to be made. */
@@ -441,6 +464,8 @@ typedef struct jask_dot_args {
     const jask_array *c; /**< read only when beta is not 0; m x n, of A's type. May be NULL when
                               beta is 0 */
     const char *output;  /**< path of the .npy result. NULL: a nameless array in scratch */
+    int resume;          /**< 0; non-zero makes a run that can be stopped or killed and started again:
+                              see jask_dot */
 } jask_dot_args;
 
 JASK_API void jask_dot_args_init(jask_dot_args *args, size_t struct_size);
@@ -455,12 +480,23 @@ JASK_API void jask_dot_args_init(jask_dot_args *args, size_t struct_size);
  *  Blocks until D is committed under args->output, replacing whatever bore that name, which may be
  *  one of the inputs: they are read to the end first. With out_d not NULL the result is also handed
  *  over as an open array, to be closed by the caller; a result without a name needs it.
+ *  With args->resume, which needs an output that is none of the inputs, tiles of the result that are
+ *  finished survive the run: a failure, a cancel, a kill or a power cut. They lie in
+ *  `<output>.jask-partial`, and `<output>.jask-journal` says what they are tiles of: everything that
+ *  decides the result's bits (tiles and order, scalars, device, BLAS and its threads) and of each
+ *  input its path, size, time, layout and a hash of 64 samples of 4 KiB spread over the file. The
+ *  same call again goes on after the last tile that was recorded, at most a second or 64 MiB of
+ *  finished work earlier, and gives the bits that an undisturbed run gives. Where something has
+ *  changed it is refused, with what that is; then remove both files to start over. So give the
+ *  budget: a default that follows free memory makes other plans. At the end both files are gone.
+ *  Where files can be locked, a second run for an output that one is being made for is refused.
+ *
  *  `args` NULL is the plain product; `report` may be NULL, else its struct_size must be set.
  *  `ctx` NULL is the process-wide default.
  *  @return JASK_OK; ARG: shapes, types or arguments that do not fit together; CONFIG: no default
  *          context; BUDGET: the message names the least budget that works; NOMEM; IO; FORMAT: an
- *          input changed its size meanwhile; DEVICE; CANCELED. After any failure the target is as it
- *          was before. */
+ *          input changed its size meanwhile, or a journal is damaged; DEVICE; CANCELED. After any
+ *          failure the target is as it was before. */
 JASK_API jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b,
                               const jask_dot_args *args, jask_array **out_d, jask_report *report,
                               jask_error *err);

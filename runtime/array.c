@@ -128,10 +128,39 @@ static jask_status create_named(jask_array *array, const char *path, jask_error 
 
 static jask_status create_scratch(jask_array *array, jask_context *ctx, jask_error *err)
 {
+    jask_context *held;
     const char *dir;
-    jask_status st = jk_context_scratch(ctx, &dir, err);
+    jask_status st = jk_context_get(ctx, &held, err);
+    if (st)
+        return st;
     strcpy(array->layout.format, "raw");
-    return st ? st : jk_file_scratch(dir, array->layout.data_bytes, &array->file, err);
+    st = jk_context_scratch(held, &dir, err);
+    if (!st)
+        st = jk_file_scratch(dir, array->layout.data_bytes, &array->file, err);
+    jk_context_put(held);
+    return st;
+}
+
+static void log_lacks(jk_log *log, const jk_file *file)
+{
+    static const struct {
+        unsigned lack;
+        jk_log_topic topic;
+        jask_log_level level;
+        const char *text;
+    } notes[] = {
+        {JK_FILE_NAMED, JK_LOG_NAMED, JASK_LOG_INFO,
+         "the file system makes no files without a name: a kill can leave a hidden one there"},
+        {JK_FILE_UNRESERVED, JK_LOG_UNRESERVED, JASK_LOG_INFO,
+         "the file system reserves no blocks: a full disk will show only while writing"},
+        {JK_FILE_IN_RAM, JK_LOG_IN_RAM, JASK_LOG_WARN,
+         "it lies in RAM and takes memory beside the budget"},
+        {JK_FILE_UNLOCKED, JK_LOG_UNLOCKED, JASK_LOG_WARN,
+         "it cannot be locked: of two writers the last one wins"},
+    };
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (file->lacks & notes[i].lack)
+            jk_log_once(log, notes[i].topic, notes[i].level, "'%s': %s", file->name, notes[i].text);
 }
 
 jask_status jask_array_create(jask_context *ctx, const char *path, jask_dtype dtype, int ndim,
@@ -158,6 +187,7 @@ jask_status jask_array_create(jask_context *ctx, const char *path, jask_dtype dt
     else
         st = path ? create_named(array, path, err) : create_scratch(array, ctx, err);
     if (!st) {
+        log_lacks(jk_context_log(ctx), jk_array_file(array));
         *out = array;
         array = NULL;
     }

@@ -19,6 +19,7 @@
 struct jask_context {
     _Atomic int references;
     jk_settings settings;
+    jk_log log;
     jask_progress_fn progress;
     void *progress_user;
     uint64_t budget_bytes;
@@ -28,9 +29,9 @@ struct jask_context {
     jk_planner planner;
     jk_device_ref device;
 
+    char *scratch_named;  /* absolute, not examined */
     pthread_mutex_t lock; /* guards what follows */
-    char *scratch_dir;    /* absolute; resolved once it has been examined */
-    bool scratch_ready;
+    char *scratch_real;   /* resolved, once it has been examined */
     jask_io_cost io;
 };
 
@@ -59,7 +60,9 @@ void jk_context_put(jask_context *ctx)
         return;
     jk_device_release(&ctx->device);
     jk_settings_fini(&ctx->settings);
-    free(ctx->scratch_dir);
+    jk_log_fini(&ctx->log);
+    free(ctx->scratch_named);
+    free(ctx->scratch_real);
     pthread_mutex_destroy(&ctx->lock);
     free(ctx);
 }
@@ -76,10 +79,10 @@ static jask_status name_scratch(jask_context *ctx, jask_error *err)
             return jk_fail_errno(err, "scratch directory '%s': the working directory has no path",
                                  dir);
     }
-    len = asprintf(&ctx->scratch_dir, "%s%s%s", cwd ? cwd : "", cwd ? "/" : "", dir);
+    len = asprintf(&ctx->scratch_named, "%s%s%s", cwd ? cwd : "", cwd ? "/" : "", dir);
     free(cwd);
     if (len < 0) {
-        ctx->scratch_dir = NULL;
+        ctx->scratch_named = NULL;
         return jk_fail(err, JASK_ERR_NOMEM, "no memory for the path of scratch directory '%s'",
                        dir);
     }
@@ -90,18 +93,16 @@ static jask_status name_scratch(jask_context *ctx, jask_error *err)
 static jask_status prepare_scratch(jask_context *ctx, jask_error *err)
 {
     const jk_setting_value *dir = &ctx->settings.value[JK_SET_SCRATCH_DIR];
-    char *resolved;
     jask_status st;
-    if (ctx->scratch_ready)
+    if (ctx->scratch_real)
         return JASK_OK;
-    st = jk_scratch_prepare(ctx->scratch_dir, dir->source,
-                            ctx->settings.value[JK_SET_ALLOW_TMPFS].number != 0, &resolved, err);
-    if (st)
-        return st;
-    free(ctx->scratch_dir);
-    ctx->scratch_dir = resolved;
-    ctx->scratch_ready = true;
-    return JASK_OK;
+    st = jk_scratch_prepare(ctx->scratch_named, dir->source,
+                            ctx->settings.value[JK_SET_ALLOW_TMPFS].number != 0, &ctx->scratch_real,
+                            err);
+    if (!st)
+        jk_log_write(&ctx->log, JASK_LOG_INFO, "scratch directory '%s' (%s)", ctx->scratch_real,
+                     dir->source);
+    return st;
 }
 
 static jask_status check_budget(const jask_context *ctx, jask_error *err)
@@ -141,6 +142,51 @@ static jask_status settle_budgets(jask_context *ctx, jask_error *err)
     return JASK_OK;
 }
 
+/* Near enough for people, whatever the locale, and read back by jask_parse_size. */
+static const char *about(uint64_t bytes, char text[32])
+{
+    if (bytes >= (uint64_t)1 << 30)
+        bytes &= ~(((uint64_t)1 << 20) - 1);
+    else if (bytes >= (uint64_t)1 << 20)
+        bytes &= ~(((uint64_t)1 << 10) - 1);
+    return jask_format_size(bytes, text, 32);
+}
+
+static void log_budget(jask_context *ctx)
+{
+    const jk_setting_value *budget = &ctx->settings.value[JK_SET_MEMORY_BUDGET];
+    char got[32], asked[32], available[32];
+    about(ctx->available_bytes, available);
+    if (ctx->budget_bytes < budget->number)
+        jk_log_write(&ctx->log, JASK_LOG_WARN,
+                     "memory budget cut from %s to %s: 0.8 of the %s available (%s)",
+                     about(budget->number, asked), about(ctx->budget_bytes, got), available,
+                     ctx->available_source);
+    jk_log_write(&ctx->log, JASK_LOG_INFO, "memory budget %s (%s); %s available (%s)",
+                 about(ctx->budget_bytes, got), budget->source, available, ctx->available_source);
+    if (ctx->host_budget_bytes > 0)
+        jk_log_write(&ctx->log, JASK_LOG_INFO, "host budget %s (%s), for staging",
+                     about(ctx->host_budget_bytes, got),
+                     ctx->settings.value[JK_SET_HOST_BUDGET].source);
+}
+
+static void log_settings(jask_context *ctx)
+{
+    for (int i = 0; i < JK_SET_COUNT; i++) {
+        const jk_setting_value *value = &ctx->settings.value[i];
+        jk_log_write(&ctx->log, JASK_LOG_DEBUG, "setting %s: %s (%s)", jask_setting_get(i)->name,
+                     value->text ? value->text : "not set", value->source);
+    }
+}
+
+static void log_device(jask_context *ctx)
+{
+    const jk_device_ref *device = &ctx->device;
+    jk_log_write(&ctx->log, JASK_LOG_INFO, "device %s (%s): %s%s%s", device->info.name,
+                 ctx->settings.value[JK_SET_DEVICE].source, device->info.description,
+                 device->note[0] ? "; " : "", device->note);
+}
+
 static jask_status select_device(jask_context *ctx, jask_error *err)
 {
     const jk_device_options options = {.cublas = ctx->settings.value[JK_SET_CUBLAS].text};
@@ -156,6 +202,7 @@ static void copy_callbacks(jask_context *ctx, const jask_options *options)
                       options->struct_size < sizeof mine ? options->struct_size : sizeof mine);
     ctx->progress = mine.progress;
     ctx->progress_user = mine.progress_user;
+    jk_log_init(&ctx->log, mine.log, mine.log_user);
 }
 
 jask_status jask_context_open(const jask_options *options, jask_context **out, jask_error *err)
@@ -168,8 +215,11 @@ jask_status jask_context_open(const jask_options *options, jask_context **out, j
     pthread_mutex_init(&ctx->lock, NULL);
     copy_callbacks(ctx, options);
     st = jk_settings_init(&ctx->settings, options, err);
-    if (!st)
+    if (!st) {
+        jk_log_begin(&ctx->log, ctx->settings.value[JK_SET_LOG_LEVEL].text);
+        log_settings(ctx);
         st = check_budget(ctx, err);
+    }
     if (!st)
         st = jk_planner_parse(ctx->settings.value[JK_SET_PLANNER].text, &ctx->planner, err);
     if (!st)
@@ -184,6 +234,8 @@ jask_status jask_context_open(const jask_options *options, jask_context **out, j
         jk_context_put(ctx);
         return st;
     }
+    log_device(ctx);
+    log_budget(ctx);
     *out = ctx;
     return JASK_OK;
 }
@@ -257,7 +309,7 @@ jask_status jask_get_config(jask_context *ctx, jask_config *out, size_t struct_s
     config.available_bytes = held->available_bytes;
     config.available_source = held->available_source;
     pthread_mutex_lock(&held->lock);
-    config.scratch_dir = held->scratch_dir;
+    config.scratch_dir = held->scratch_real ? held->scratch_real : held->scratch_named;
     pthread_mutex_unlock(&held->lock);
     config.device = held->device.info.name;
     config.host_budget_bytes = held->host_budget_bytes;
@@ -314,17 +366,18 @@ void jk_context_add_io(jask_context *ctx, const jask_io_cost *cost)
 
 jask_status jk_context_scratch(jask_context *ctx, const char **out_dir, jask_error *err)
 {
-    jask_context *held;
-    jask_status st = jk_context_get(ctx, &held, err);
-    if (st)
-        return st;
-    pthread_mutex_lock(&held->lock);
-    st = prepare_scratch(held, err);
+    jask_status st;
+    pthread_mutex_lock(&ctx->lock);
+    st = prepare_scratch(ctx, err);
     if (!st)
-        *out_dir = held->scratch_dir;
-    pthread_mutex_unlock(&held->lock);
-    jk_context_put(held);
+        *out_dir = ctx->scratch_real;
+    pthread_mutex_unlock(&ctx->lock);
     return st;
+}
+
+jk_log *jk_context_log(jask_context *ctx)
+{
+    return ctx ? &ctx->log : NULL;
 }
 
 jask_status jk_context_progress(const jask_context *ctx, const jask_progress *progress,
@@ -338,6 +391,18 @@ jask_status jk_context_progress(const jask_context *ctx, const jask_progress *pr
 uint64_t jk_context_budget(const jask_context *ctx)
 {
     return ctx->budget_bytes;
+}
+
+jask_status jk_context_explain_budget(const jask_context *ctx, jask_error *err)
+{
+    uint64_t number = ctx->settings.value[JK_SET_MEMORY_BUDGET].number;
+    char asked[32], available[32];
+    if (ctx->budget_bytes == number)
+        return JASK_ERR_BUDGET;
+    return jk_fail_in(err, JASK_ERR_BUDGET, "budget of %s cut to 0.8 of the %s available (%s)",
+                      jask_format_size(number, asked, sizeof asked),
+                      jask_format_size(ctx->available_bytes, available, sizeof available),
+                      ctx->available_source);
 }
 
 uint64_t jk_context_host_budget(const jask_context *ctx)

@@ -6,6 +6,7 @@
 #include "common/base.h"
 #include "planner/plan.h"
 #include "runtime/device.h"
+#include "runtime/log.h"
 #include "runtime/settings.h"
 
 /* The context to work in: `ctx`, or the process-wide default when NULL (made from the environment
@@ -14,6 +15,9 @@ jask_status jk_context_get(jask_context *ctx, jask_context **out, jask_error *er
 void jk_context_put(jask_context *ctx); /* NULL allowed */
 
 uint64_t jk_context_budget(const jask_context *ctx);
+/* Where a budget that was cut turned out too small, put that in front of err's message. Returns
+ * BUDGET. */
+jask_status jk_context_explain_budget(const jask_context *ctx, jask_error *err);
 /* For staging beside a device with memory of its own; 0 on the others. */
 uint64_t jk_context_host_budget(const jask_context *ctx);
 bool jk_context_tf32(const jask_context *ctx); /* asked for */
@@ -23,9 +27,12 @@ int jk_context_io_threads(const jask_context *ctx);
 jk_planner jk_context_planner(const jask_context *ctx);
 const jk_device_ref *jk_context_device(const jask_context *ctx);
 
-/* The directory for files without a name, made and examined at the first call. ctx NULL is the
- * default context. The text lives as long as the context. */
+/* The directory for files without a name, made and examined at the first call. The text lives as
+ * long as the context. */
 jask_status jk_context_scratch(jask_context *ctx, const char **out_dir, jask_error *err);
+
+/* Where to tell what happens in the context; ctx NULL gives NULL. */
+jk_log *jk_context_log(jask_context *ctx);
 
 /* Tell the user's callback; CANCELED when it asks to stop. */
 jask_status jk_context_progress(const jask_context *ctx, const jask_progress *progress,

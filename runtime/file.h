@@ -5,8 +5,17 @@
 
 #include "common/base.h"
 
+/* What a file that is made could not have, bits of jk_file.lacks. */
+enum {
+    JK_FILE_NAMED = 1,      /* being nameless: what is not committed outlives a kill */
+    JK_FILE_UNRESERVED = 2, /* its blocks: writing may yet find the disk full */
+    JK_FILE_IN_RAM = 4,     /* a disk under it */
+    JK_FILE_UNLOCKED = 8    /* a lock against other writers */
+};
+
 typedef struct jk_file {
     int fd; /* -1: not open */
+    unsigned lacks;
     uint64_t bytes;
     uint64_t dev, ino;
     int64_t mtime_ns; /* when opened; JK_MTIME_OURS for a file that only this process writes */

@@ -182,6 +182,8 @@ static jask_status make_plan(jk_dot *dot, jask_error *err)
                                                 jk_context_io_threads(dot->ctx), dot->block_bytes));
     st = jk_plan_make(&problem, &machine, jk_context_planner(dot->ctx),
                       jk_context_pipelined(dot->ctx), &dot->plan, err);
+    if (st == JASK_ERR_BUDGET)
+        return jk_context_explain_budget(dot->ctx, err);
     if (!st && dot->plan.schedule == JK_SCHEDULE_EMPTY) {
         dot->plan.problem.k = dot->k;
         dot->plan.peak_bytes = problem.read_c ? jk_scale_bytes(dot->block_bytes) : 0;
@@ -202,6 +204,38 @@ static jask_status prepare(jk_dot *dot, jask_context *ctx, const jask_array *a, 
     if (!st)
         st = check_operands(dot, a, b, err);
     return st ? st : make_plan(dot, err);
+}
+
+static void log_plan(const jk_dot *dot)
+{
+    const jk_plan *p = &dot->plan;
+    jk_log_write(jk_context_log(dot->ctx), JASK_LOG_INFO,
+                 "plan %s (%s): %" PRId64 " x %" PRId64 " x %" PRId64 " in tiles of %" PRId64
+                 " x %" PRId64 " x %" PRId64 ", %" PRId64 " steps; %" PRIu64
+                 " bytes to the device, %" PRIu64 " back, %" PRIu64
+                 " read from files; peak %" PRIu64 " of %" PRIu64,
+                 jk_schedule_name(p->schedule), jk_planner_name(p->planner), dot->m, dot->n, dot->k,
+                 p->bm, p->bn, p->bk, p->steps, p->h2d_bytes, p->d2h_bytes, p->file_read_bytes,
+                 p->peak_bytes, p->budget_bytes);
+}
+
+/* The caller gets the error; a log that is kept has it too. */
+static void log_end(const jk_dot *dot, const jk_run_stats *stats, jask_status st,
+                    const jask_error *err)
+{
+    jk_log *log = jk_context_log(dot->ctx);
+    const char *name = dot->args.output ? dot->args.output : "(scratch)";
+    if (st)
+        jk_log_write(log, JASK_LOG_ERROR, "product '%s': %s", name,
+                     err ? err->msg : jask_status_name(st));
+    else
+        jk_log_write(log, JASK_LOG_DEBUG,
+                     "product '%s' is complete: %" PRIu64 " bytes read, %" PRIu64
+                     " written; the disk moved %" PRIu64 " and %" PRIu64,
+                     name, stats->io.file_read_bytes, stats->io.file_write_bytes,
+                     stats->io.disk_read_bytes, stats->io.disk_write_bytes);
+    if (!st && stats->note[0])
+        jk_log_once(log, JK_LOG_STAGING, JASK_LOG_WARN, "%s", stats->note);
 }
 
 jask_status jask_dot_plan(jask_context *ctx, const jask_array *a, const jask_array *b,
@@ -344,6 +378,7 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
                      "result as an array");
     if (st)
         goto out;
+    log_plan(&dot);
     jk_process_disk_bytes(&read_before, &written_before);
     shape[0] = dot.m;
     shape[1] = dot.n;
@@ -372,6 +407,7 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
         d = NULL;
     }
 out:
+    log_end(&dot, &stats, st, err);
     jask_array_close(d);
     jk_context_put(dot.ctx);
     return st;

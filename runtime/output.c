@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define LINKS_MAX 40
@@ -147,9 +149,10 @@ static jask_status check_room(int dir_fd, const char *name, uint64_t bytes, jask
 
 /* Give the file its length and its blocks. A file system that cannot reserve gives the length
  * alone: then every write is checked instead. */
-static jask_status reserve(int fd, const char *name, uint64_t bytes, jask_error *err)
+static jask_status reserve(jk_file *file, const char *name, uint64_t bytes, jask_error *err)
 {
     struct statvfs fs;
+    int fd = file->fd;
     unsigned long long free_bytes = 0;
     int failed;
     if (bytes == 0)
@@ -157,10 +160,12 @@ static jask_status reserve(int fd, const char *name, uint64_t bytes, jask_error 
     do
         failed = fallocate(fd, 0, 0, (off_t)bytes);
     while (failed && errno == EINTR);
-    if (failed && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL))
+    if (failed && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)) {
+        file->lacks |= JK_FILE_UNRESERVED;
         do
             failed = ftruncate(fd, (off_t)bytes);
         while (failed && errno == EINTR);
+    }
     if (failed) {
         int saved = errno;
         if (fstatvfs(fd, &fs) == 0)
@@ -249,6 +254,16 @@ static jask_status open_body(jk_output *output, const char *target, mode_t mode,
     return JASK_OK;
 }
 
+static unsigned lacks_of(const jk_output *output)
+{
+    struct statfs fs;
+    unsigned lacks = output->temp_name ? JK_FILE_NAMED : 0;
+    if (fstatfs(output->file.fd, &fs) == 0 &&
+        ((uint32_t)fs.f_type == TMPFS_MAGIC || (uint32_t)fs.f_type == RAMFS_MAGIC))
+        lacks |= JK_FILE_IN_RAM;
+    return lacks;
+}
+
 jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, jask_error *err)
 {
     jk_output *output;
@@ -281,9 +296,10 @@ jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, 
     if (!st)
         st = jk_file_adopt(fd, target, &output->file, err);
     if (!st)
-        st = reserve(output->file.fd, target, bytes, err);
+        st = reserve(&output->file, target, bytes, err);
     if (st)
         goto out;
+    output->file.lacks |= lacks_of(output);
     output->file.bytes = bytes;
     output->file.mtime_ns = JK_MTIME_OURS;
     *out = output;
@@ -424,7 +440,7 @@ jask_status jk_file_scratch(const char *dir, uint64_t bytes, jk_file *out, jask_
     if (!st)
         st = jk_file_adopt(fd, name, &file, err);
     if (!st)
-        st = reserve(file.fd, name, bytes, err);
+        st = reserve(&file, name, bytes, err);
     close(dir_fd);
     if (st) {
         jk_file_close(&file);

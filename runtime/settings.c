@@ -72,18 +72,25 @@ static const setting_row rows[JK_SET_COUNT] = {
                            .accepted = "a whole number from 1 to 64",
                            .least = 1,
                            .most = 64},
-    [JK_SET_PRECISION] = {{"precision", "JASK_PRECISION", "choice", "f32",
-                           "f32 (IEEE) or tf32 (rounds the inputs of f32 products, where the device "
-                           "can)"},
-                          .kind = KIND_CHOICE,
-                          .field = offsetof(jask_options, precision),
-                          .accepted = "f32 or tf32",
-                          .words = "f32 tf32"},
+    [JK_SET_PRECISION] =
+        {{"precision", "JASK_PRECISION", "choice", "f32",
+          "f32 (IEEE) or tf32 (rounds the inputs of f32 products, where the device "
+          "can)"},
+         .kind = KIND_CHOICE,
+         .field = offsetof(jask_options, precision),
+         .accepted = "f32 or tf32",
+         .words = "f32 tf32"},
     [JK_SET_CUBLAS] = {{"cublas", "JASK_CUBLAS", "path", "",
                         "the file to load cuBLAS from; without, it is searched for"},
                        .kind = KIND_TEXT,
                        .field = offsetof(jask_options, cublas),
                        .accepted = "the path of a shared library"},
+    [JK_SET_LOG_LEVEL] = {{"log_level", "JASK_LOG_LEVEL", "choice", "warn",
+                           "what is logged: error, warn, info or debug, each with those before it"},
+                          .kind = KIND_CHOICE,
+                          .field = offsetof(jask_options, log_level),
+                          .accepted = "error, warn, info or debug",
+                          .words = "error warn info debug"},
 };
 
 int jask_setting_count(void)

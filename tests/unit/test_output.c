@@ -119,6 +119,10 @@ Test(output, is_as_long_as_asked_and_zero)
             become(i);
             cr_assert_eq(jk_output_open("c", sizes[s], &output, NULL), JASK_OK);
             cr_assert_eq(output->file.bytes, sizes[s]);
+            cr_assert_eq((output->file.lacks & JK_FILE_NAMED) != 0,
+                         systems[i].tmpfile || systems[i].no_proc);
+            cr_assert_eq((output->file.lacks & JK_FILE_UNRESERVED) != 0,
+                         systems[i].fallocate && sizes[s]);
             if (sizes[s]) {
                 cr_assert_eq(jk_file_read(&output->file, sizes[s] - 1, &byte, 1, NULL), JASK_OK);
                 cr_assert_eq(byte, 0);
@@ -380,6 +384,7 @@ Test(output, scratch_files_have_no_name_and_are_private)
         become(i);
         umask(0);
         cr_assert_eq(jk_file_scratch(".", 100000, &file, NULL), JASK_OK);
+        cr_assert_eq(file.lacks, systems[i].fallocate ? JK_FILE_UNRESERVED : 0);
         cr_assert_eq(tree_entries("."), 0);
         cr_assert_eq(fstat(file.fd, &st), 0);
         cr_assert_eq(st.st_nlink, 0);

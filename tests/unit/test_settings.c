@@ -51,6 +51,7 @@ Test(settings, has_one_row_for_every_setting)
         {JK_SET_IO_THREADS, "io_threads", "JASK_IO_THREADS", "count", "2"},
         {JK_SET_PRECISION, "precision", "JASK_PRECISION", "choice", "f32"},
         {JK_SET_CUBLAS, "cublas", "JASK_CUBLAS", "path", ""},
+        {JK_SET_LOG_LEVEL, "log_level", "JASK_LOG_LEVEL", "choice", "warn"},
     };
     cr_assert_eq(jask_setting_count(), JK_SET_COUNT);
     cr_assert_eq((int)(sizeof want / sizeof *want), JK_SET_COUNT);
@@ -87,6 +88,7 @@ Test(settings, defaults_when_nothing_is_said)
         check(&settings, JK_SET_IO_THREADS, "default", "2", 2);
         check(&settings, JK_SET_PRECISION, "default", "f32", 0);
         check(&settings, JK_SET_CUBLAS, "default", NULL, 0);
+        check(&settings, JK_SET_LOG_LEVEL, "default", "warn", 0);
         jk_settings_fini(&settings);
     }
 }
