@@ -44,7 +44,8 @@ static void set_message(jask_error *err, const char *text)
 }
 
 /* Format prefix and args, then suffix; messages may quote paths of PATH_MAX. */
-static void format_message(jask_error *err, const char *fmt, va_list args, const char *suffix)
+static void JK_PRINTF(2, 0)
+    format_message(jask_error *err, const char *fmt, va_list args, const char *suffix)
 {
     char text[8192];
     int len = vsnprintf(text, sizeof text, fmt, args);
