@@ -260,6 +260,21 @@ JASK_API jask_status jask_get_config(jask_context *ctx, jask_config *out, size_t
 JASK_API jask_status jask_available_memory(uint64_t *out_bytes, char *source, size_t source_size,
                                            jask_error *err);
 
+/** Processor cores for this process. */
+typedef struct jask_cpus {
+    size_t struct_size;
+    int machine; /**< cores that there are */
+    int allowed; /**< of these, those that the process's affinity and cpusets allow */
+    int threads; /**< worth computing with: `allowed`, or the quota rounded up where that is less */
+    double quota; /**< processors' worth of time that the control groups around this process (v1 and
+                       v2) grant at the most; 0: no limit */
+    char quota_source[256]; /**< the group's path; "" without a quota */
+} jask_cpus;
+
+/** Count the cores that this process may use now.
+ *  @return JASK_OK; JASK_ERR_IO when the system does not say. */
+JASK_API jask_status jask_get_cpus(jask_cpus *out, size_t struct_size, jask_error *err);
+
 /** One row of the table of settings, which also makes --help, jask-info and the README's table. */
 typedef struct jask_setting {
     const char *name;          /**< "memory_budget" */

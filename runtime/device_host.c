@@ -47,10 +47,10 @@ static jask_status host_info(jk_device *dev, jk_device_info *out, jask_error *er
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "host");
     snprintf(out->description, sizeof out->description, "%s, %d cores, %s", topology.cpu_model,
-             topology.cores, jk_blas_name());
-    out->cores = topology.cores;
+             topology.threads, jk_blas_name());
+    out->cores = topology.threads;
     /* About half a second of work. */
-    out->gemm_flops_max = topology.cores * (JK_HAVE_CBLAS ? 3e10 : 5e8);
+    out->gemm_flops_max = topology.threads * (JK_HAVE_CBLAS ? 3e10 : 5e8);
     out->total_bytes = topology.memory_bytes;
     out->alignment = (size_t)sysconf(_SC_PAGESIZE);
     out->host_memory = true;
