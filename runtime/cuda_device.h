@@ -71,7 +71,12 @@ jask_status jk_cuda_describe(jk_device *dev, jask_error *err);
  * middle of a run. With the device current. */
 jask_status jk_cuda_try(jk_device *dev, jask_error *err);
 
-/* cuda_queue.c: the table's entries for queues, events and copies. */
+/* cuda_queue.c. */
+
+/* Wait until the stream's work has ended, well or badly; returns how the waiting went. */
+cudaError_t jk_cuda_settle(cudaStream_t stream);
+
+/* The table's entries for queues, events and copies. */
 jask_status jk_cuda_queue_open(jk_device *dev, jk_queue **out, jask_error *err);
 void jk_cuda_queue_close(jk_queue *queue);
 jask_status jk_cuda_queue_drain(jk_queue *queue, jask_error *err);

@@ -113,7 +113,7 @@ static jask_status run_probe(jk_device *dev, uint32_t *words, jask_error *err)
     call = "cudaLaunchKernel";
     code = jk_cuda_probe(PROBE_SEED, words, stream);
     /* Hazard: the words are read, and freed, before the kernel has written them. */
-    done = cudaStreamSynchronize(stream);
+    done = jk_cuda_settle(stream);
     if (code == cudaSuccess && done != cudaSuccess) {
         call = "cudaStreamSynchronize";
         code = done;

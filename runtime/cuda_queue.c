@@ -32,6 +32,16 @@ out:
     return st;
 }
 
+cudaError_t jk_cuda_settle(cudaStream_t stream)
+{
+    cudaError_t code = cudaStreamSynchronize(stream);
+    /* An error of the work itself is told once it has ended; an error of the waiting is worth
+     * another try. */
+    if (code != cudaSuccess)
+        (void)cudaStreamSynchronize(stream);
+    return code;
+}
+
 void jk_cuda_queue_close(jk_queue *queue)
 {
     if (!queue)
@@ -39,8 +49,8 @@ void jk_cuda_queue_close(jk_queue *queue)
     jk_cuda_gemm_forget(queue);
     /* Hazard: whoever closes a queue frees the memory that its work uses. What the work failed
      * with is of no interest any more, but it must have ended. */
-    if (!queue->dev->lost && cudaStreamSynchronize(queue->stream) != cudaSuccess)
-        (void)cudaStreamSynchronize(queue->stream);
+    if (!queue->dev->lost)
+        (void)jk_cuda_settle(queue->stream);
     (void)cudaStreamDestroy(queue->stream);
     (void)cudaGetLastError();
     free(queue);

@@ -23,10 +23,13 @@ static void cuda_close(jk_device *dev)
     int previous;
     if (!dev)
         return;
-    if (jk_cuda_enter(dev, &previous, NULL) == JASK_OK) {
-        jk_cuda_gemm_close(dev);
-        jk_cuda_leave(dev, previous);
-    }
+    /* Also on a device that is lost: what the library holds in this process is freed. */
+    previous = dev->index;
+    if (cudaGetDevice(&previous) == cudaSuccess && previous != dev->index)
+        (void)cudaSetDevice(dev->index);
+    jk_cuda_gemm_close(dev);
+    jk_cuda_leave(dev, previous);
+    (void)cudaGetLastError();
     jk_placement_close(dev->near);
     pthread_mutex_destroy(&dev->lost_lock);
     pthread_mutex_destroy(&dev->blas_lock);

@@ -213,10 +213,13 @@ static jask_status finish_piece(jk_run *run, const jk_piece *p, jask_error *err)
     jk_load *load = &run->loads[p->load % JK_LOADS_AHEAD];
     jask_status st = JASK_OK;
     run->h2d_bytes += (uint64_t)p->part.rows * (uint64_t)p->part.cols * run->elem_bytes;
-    if (--load->pieces_left == 0) {
+    if (load->pieces_left == 1) {
         run->h2d_pages++;
         st = run->dev->event_record(p->slot->filled, run->up, err);
     }
+    /* Not before the event is recorded, which the products then wait for. */
+    if (!st)
+        load->pieces_left--;
     pthread_cond_broadcast(&run->changed);
     return st;
 }
@@ -242,9 +245,10 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
         return st;
     pthread_mutex_lock(&run->lock);
     st = queue_upload(run, p, block, err);
-    block->piece = p->serial;
-    if (!st)
+    if (!st) {
+        block->piece = p->serial;
         st = finish_piece(run, p, err);
+    }
     pthread_mutex_unlock(&run->lock);
     return st;
 }

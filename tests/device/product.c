@@ -1,0 +1,113 @@
+#include "product.h"
+
+#include "../e2e/e2e.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+static jask_array *make(const char *name, int64_t rows, int64_t cols, bool fortran, unsigned seed)
+{
+    e2e_form form = {.dtype = JASK_F32, .fortran = fortran};
+    const char *path = e2e_path(name);
+    e2e_write(path, form, rows, cols, seed, NULL);
+    return e2e_open(path);
+}
+
+static void make_plan(const product_setup *s, product *p)
+{
+    const product_shape *shape = &p->shape;
+    jk_problem problem = {shape->m, shape->n, shape->k, 4, 4, 4, shape->with_c};
+    jk_machine machine = {.device_bytes = s->budget,
+                          .flops = 1e9,
+                          .h2d = 1e9,
+                          .d2h = 1e9,
+                          .disk_read = 1e9,
+                          .disk_write = 1e9,
+                          .device_memory = 1e10,
+                          .step_seconds = 1e-6};
+    jask_error err;
+    machine.reserve_bytes =
+        jk_pipeline_reserve_bytes(&s->device.info, s->budget, shape->with_c && shape->c_fortran,
+                                  s->io_threads, s->block_bytes);
+    cr_assert_eq(jk_plan_make(&problem, &machine, s->planner, s->pipelined, &p->plan, &err),
+                 JASK_OK, "%s", err.msg);
+}
+
+void product_open(const product_setup *s, const product_shape *shape, product *out)
+{
+    int64_t extents[2] = {shape->m, shape->n};
+    jask_error err;
+    *out = (product){.shape = *shape};
+    out->a =
+        make("a.npy", shape->ta ? shape->k : shape->m, shape->ta ? shape->m : shape->k, false, 1);
+    out->b =
+        make("b.npy", shape->tb ? shape->n : shape->k, shape->tb ? shape->k : shape->n, false, 2);
+    out->c = shape->with_c ? make("c.npy", shape->m, shape->n, shape->c_fortran, 3) : NULL;
+    make_plan(s, out);
+    cr_assert_eq(jask_array_create(s->ctx, NULL, JASK_F32, 2, extents, &out->d, &err), JASK_OK,
+                 "%s", err.msg);
+    out->job = (jk_product){.plan = &out->plan,
+                            .device = &s->device,
+                            .ctx = s->ctx,
+                            .alpha = 2,
+                            .beta = -1,
+                            .io_threads = s->io_threads,
+                            .block_bytes = s->block_bytes};
+    jk_matrix_of(out->a, shape->ta, "A", &out->job.a, &err);
+    jk_matrix_of(out->b, shape->tb, "B", &out->job.b, &err);
+    jk_matrix_of(out->d, false, "D", &out->job.d, &err);
+    if (out->c)
+        jk_matrix_of(out->c, false, "C", &out->job.c, &err);
+}
+
+static void check_elements(const product *p)
+{
+    const product_shape *s = &p->shape;
+    double *got = e2e_read(p->d);
+    for (int64_t i = 0; i < s->m; i++)
+        for (int64_t j = 0; j < s->n; j++) {
+            int64_t sum = 0;
+            for (int64_t q = 0; q < s->k; q++)
+                sum += (s->ta ? e2e_value(1, q, i) : e2e_value(1, i, q)) *
+                       (s->tb ? e2e_value(2, j, q) : e2e_value(2, q, j));
+            sum = 2 * sum - (s->with_c ? e2e_value(3, i, j) : 0);
+            if (got[i * s->n + j] != (double)sum)
+                cr_assert_fail("%" PRId64 "x%" PRId64 "x%" PRId64 " (%" PRId64 ",%" PRId64
+                               "): %g, not %" PRId64,
+                               s->m, s->n, s->k, i, j, got[i * s->n + j], sum);
+        }
+    free(got);
+}
+
+void product_check(const product *p)
+{
+    const jask_io_cost *io = &p->stats.io;
+    const jk_plan *plan = &p->plan;
+    check_elements(p);
+    cr_assert_eq(io->h2d_bytes, plan->h2d_bytes);
+    cr_assert_eq(io->h2d_pages, plan->h2d_pages);
+    cr_assert_eq(io->d2h_bytes, plan->d2h_bytes);
+    cr_assert_eq(io->d2h_pages, plan->d2h_pages);
+    cr_assert_eq(io->file_read_bytes, plan->file_read_bytes);
+    cr_assert_eq(io->file_write_bytes, plan->file_write_bytes);
+    cr_assert_eq(p->stats.peak_device_bytes, plan->peak_bytes);
+}
+
+void product_close(product *p)
+{
+    jask_array_close(p->d);
+    jask_array_close(p->c);
+    jask_array_close(p->b);
+    jask_array_close(p->a);
+}
+
+void product_run(const product_setup *setup, const product_shape *shape)
+{
+    product p;
+    jask_error err;
+    product_open(setup, shape, &p);
+    cr_assert_eq(jk_pipeline_run(&p.job, &p.stats, &err), JASK_OK, "%s", err.msg);
+    product_check(&p);
+    product_close(&p);
+}

@@ -1,0 +1,40 @@
+/* Products for the tests of the pipeline: small integers in files, run on any device, checked
+ * element by element, and what was counted against what was planned. */
+#ifndef JASK_TESTS_PRODUCT_H
+#define JASK_TESTS_PRODUCT_H
+
+#include "runtime/pipeline.h"
+
+typedef struct product_setup {
+    jk_device_ref device;
+    jask_context *ctx;
+    int io_threads;
+    size_t block_bytes;
+    uint64_t budget;
+    jk_planner planner;
+    bool pipelined;
+} product_setup;
+
+typedef struct product_shape {
+    int64_t m, n, k;
+    bool ta, tb, with_c, c_fortran;
+} product_shape;
+
+/* Files in the test's directory, opened, and a plan for them. D = 2 op(A) op(B) [- C]. */
+typedef struct product {
+    product_shape shape;
+    jask_array *a, *b, *c, *d;
+    jk_plan plan;
+    jk_product job;
+    jk_run_stats stats;
+} product;
+
+void product_open(const product_setup *setup, const product_shape *shape, product *out);
+/* Every element, and every counted number, is as it must be. */
+void product_check(const product *p);
+void product_close(product *p);
+
+/* All of it, the run included. */
+void product_run(const product_setup *setup, const product_shape *shape);
+
+#endif

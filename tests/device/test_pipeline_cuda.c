@@ -1,0 +1,122 @@
+/* The pipeline on the CUDA device, on a simulated card that does what is queued in any order that
+ * its streams and events allow. */
+#include "../e2e/e2e.h"
+#include "product.h"
+#include "sim.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The contexts here only lend their scratch directory. */
+static void begin(void)
+{
+    e2e_init();
+    setenv("JASK_DEVICE", "host", 1);
+}
+
+TestSuite(pipeline_cuda, .init = begin, .fini = e2e_cleanup);
+
+static const product_shape shapes[] = {
+    {130, 70, 90, .ta = false},
+    {70, 130, 90, .ta = true, .with_c = true},
+    {65, 67, 33, .tb = true, .with_c = true, .c_fortran = true},
+    {300, 1, 40, .with_c = true, .c_fortran = true},
+    {5, 6, 900, .with_c = true},
+    {700, 101, 9, .ta = true, .tb = true},
+    {1200, 5, 3, .with_c = true}, /* short last tiles share slots with tiles of several bands */
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static product_setup varied_setup(const jk_device_ref *device, jask_context *ctx, uint64_t v)
+{
+    static const size_t blocks[] = {2048, 4096, 1 << 16};
+    static const jk_planner planners[] = {JK_PLANNER_AUTO, JK_PLANNER_BYTES, JK_PLANNER_PAGE};
+    return (product_setup){.device = *device,
+                           .ctx = ctx,
+                           .io_threads = (int)(v % 3 + 1),
+                           .block_bytes = blocks[v / 2 % 3],
+                           .budget = v % 2 ? 48 << 10 : 64 << 10,
+                           .planner = planners[v % 3],
+                           .pipelined = v % 7 != 0};
+}
+
+/* What the card counted, and what it held at most. */
+static void run_counted(const product_setup *setup, const product_shape *shape)
+{
+    cusim_stats before, after;
+    product p;
+    jask_error err;
+    product_open(setup, shape, &p);
+    cusim_get_stats(&before);
+    cr_assert_eq(jk_pipeline_run(&p.job, &p.stats, &err), JASK_OK, "%s", err.msg);
+    cusim_get_stats(&after);
+    product_check(&p);
+    cr_assert_str_empty(p.stats.note);
+    cr_assert_eq(after.h2d_bytes - before.h2d_bytes, p.plan.h2d_bytes);
+    cr_assert_eq(after.d2h_bytes - before.d2h_bytes, p.plan.d2h_bytes);
+    cr_assert_eq(after.default_workspaces, 0);
+    cr_assert_eq(after.pageable_copies, 0);
+    cr_assert_eq(after.used_bytes, before.used_bytes);
+    cr_assert_leq(after.peak_bytes, setup->budget);
+    cr_assert_leq(after.pinned_peak_bytes,
+                  (size_t)jk_pipeline_host_blocks(false, setup->io_threads) * setup->block_bytes);
+    product_close(&p);
+}
+
+Test(pipeline_cuda, is_exact_and_ordered_under_100_schedules)
+{
+    jask_context *ctx = e2e_context(1 << 20, "auto", true);
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        /* Three shapes a seed, in turn. */
+        for (uint64_t i = 3 * seed; i < 3 * seed + 3; i++) {
+            cusim_config config = sim_config(seed);
+            product_setup setup;
+            jk_device_ref device;
+            cusim_reset(&config);
+            device = sim_open();
+            setup = varied_setup(&device, ctx, seed + i);
+            run_counted(&setup, &shapes[i % SHAPES]);
+            jk_device_release(&device);
+            sim_check_clean("seed", seed);
+        }
+    }
+    jask_context_close(ctx);
+}
+
+/* The limit on pinned memory, and what the note says of it. */
+Test(pipeline_cuda, goes_on_with_less_pinned_memory_than_was_planned)
+{
+    static const struct {
+        size_t limit;
+        const char *note;
+    } cases[] = {{300 << 10, "instead of"}, {16, "pageable"}};
+    jask_context *ctx = e2e_context(1 << 20, "auto", true);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (uint64_t seed = 1; seed <= 8; seed++) {
+            cusim_config config = sim_config(seed);
+            product_setup setup;
+            cusim_stats stats;
+            jk_device_ref device;
+            product p;
+            jask_error err;
+            config.pinned_bytes = cases[i].limit;
+            cusim_reset(&config);
+            device = sim_open();
+            setup = varied_setup(&device, ctx, seed);
+            setup.block_bytes = 256 << 10;
+            product_open(&setup, &shapes[1 + seed % 2], &p);
+            cr_assert_eq(jk_pipeline_run(&p.job, &p.stats, &err), JASK_OK, "%s", err.msg);
+            product_check(&p);
+            product_close(&p);
+            cr_assert_not_null(strstr(p.stats.note, cases[i].note), "%s", p.stats.note);
+            cusim_get_stats(&stats);
+            cr_assert_eq(stats.pageable_copies > 0, strcmp(cases[i].note, "pageable") == 0);
+            cr_assert_leq(stats.pinned_peak_bytes, cases[i].limit);
+            jk_device_release(&device);
+            sim_check_clean("seed", seed);
+        }
+    }
+    jask_context_close(ctx);
+}
