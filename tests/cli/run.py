@@ -16,6 +16,7 @@ import cases_numbers  # noqa: E402,F401
 import cases_options  # noqa: E402,F401
 import cases_output  # noqa: E402,F401
 import cases_report  # noqa: E402,F401
+import cases_scale  # noqa: E402,F401
 import cases_signals  # noqa: E402,F401
 import harness  # noqa: E402
 

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -129,6 +130,38 @@ Test(matrix, writes_windows_where_they_belong)
                 }
             jk_file_close(&array.file);
         }
+    }
+}
+
+/* A row of more than 2^31 elements, in a file that is nearly all hole. */
+Test(matrix, reaches_rows_and_columns_beyond_2_31)
+{
+    static const int64_t wide = ((int64_t)1 << 31) + 16;
+    static const jk_window last = {1, wide - 2, 1, 2};
+    static const float marks[2] = {3, 5};
+    for (int turned = 0; turned < 2; turned++) {
+        jask_array array = {.path = (char *)(uintptr_t) "wide", .file = JK_FILE_NONE};
+        int64_t shape[] = {turned ? wide : 2, turned ? 2 : wide};
+        char name[] = "./wide.XXXXXX";
+        _Atomic uint64_t bytes = 0;
+        float got[2] = {0, 0};
+        jk_matrix m;
+        array.layout.dtype = JASK_F32;
+        cr_assert_eq(jk_layout_dense(&array.layout, 2, shape, turned, NULL), JASK_OK);
+        array.file.fd = mkstemp(name);
+        cr_assert_geq(array.file.fd, 0);
+        if (ftruncate(array.file.fd, (off_t)array.layout.data_bytes))
+            cr_skip_test("no file of 16 GiB here");
+        cr_assert_eq(jk_matrix_of(&array, turned, "A", &m, NULL), JASK_OK);
+        cr_assert_eq(m.rows, 2);
+        cr_assert_eq(m.row_bytes, (uint64_t)wide * 4);
+        cr_assert_eq(jk_matrix_write(&m, &last, marks, 2, &bytes, NULL), JASK_OK);
+        cr_assert_eq(jk_matrix_read(&m, &last, got, 2, &bytes, NULL), JASK_OK);
+        cr_assert(got[0] == 3 && got[1] == 5);
+        cr_assert_eq(pread(array.file.fd, got, 8, (off_t)array.layout.data_bytes - 8), 8);
+        cr_assert(got[0] == 3 && got[1] == 5, "the last two elements of the file");
+        jk_file_close(&array.file);
+        unlink(name);
     }
 }
 
