@@ -80,7 +80,7 @@ static double run_incore(const bench *w)
 static double run_jask(const bench *w, jask_report *report)
 {
     double start;
-    jask_array *a, *b;
+    jask_array *a = NULL, *b = NULL;
     jask_dot_args args;
     jask_error err;
     remove(w->c); /* deleting the previous result is no part of making the next */

@@ -33,9 +33,18 @@ static inline bool jk_add_u64(uint64_t a, uint64_t b, uint64_t *out)
 }
 
 /* For a >= 0, b > 0; no intermediate overflows. */
-static inline int64_t jk_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static inline int64_t jk_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
 
-static inline int64_t jk_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t jk_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t jk_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t jk_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 #endif
