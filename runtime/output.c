@@ -47,9 +47,14 @@ static jask_status resolve(const char *target, char **out, jask_error *err)
     for (int links = 0; path && links < LINKS_MAX; links++) {
         ssize_t len = readlink(path, link, sizeof link - 1);
         char *next;
-        if (len < 0) { /* no link, or nothing there */
+        if (len < 0 && (errno == EINVAL || errno == ENOENT)) { /* no link, or nothing there */
             *out = path;
             return JASK_OK;
+        }
+        if (len < 0) { /* taken for no link, a link would be replaced */
+            jask_status st = jk_fail_errno(err, "follow the links of '%s'", target);
+            free(path);
+            return st;
         }
         link[len] = '\0';
         next = follow(path, link);
@@ -197,7 +202,7 @@ static jask_status random_name(const char *base, char **out, jask_error *err)
 {
     unsigned long long number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-        return jk_fail_errno(err, "random bytes for a file name");
+        return jk_fail_errno(err, "random bytes for a file name beside '%s'", base);
     if (asprintf(out, ".%.200s.jask-%016llx", base, number) < 0)
         return fail_nomem(base, err);
     return JASK_OK;

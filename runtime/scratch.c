@@ -28,7 +28,10 @@ static bool is_there(const char *path)
 
     if (exists && S_ISDIR(found.st_mode))
         return true;
-    errno = exists ? ENOTDIR : reason == EEXIST ? ENOENT : reason; /* EEXIST: a dangling link */
+    if (exists)
+        errno = ENOTDIR;
+    else if (reason != EEXIST)
+        errno = reason;
     return false;
 }
 

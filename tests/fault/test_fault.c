@@ -1,0 +1,345 @@
+/* A whole product, from settings to the committed result, in which the nth call of a kind fails,
+ * for n = 1, 2, ... until it gets through. */
+#include "e2e/e2e.h"
+#include "faults.h"
+#include "unit/tree.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* To look at the real machine, call by call, would take most of the time. */
+static void enter(void)
+{
+    setenv("HWLOC_SYNTHETIC", "node:1 core:2 pu:1", 1);
+    tree_enter();
+}
+
+TestSuite(fault, .init = enter, .fini = tree_leave, .timeout = 240);
+
+enum { M = 60, N = 70, K = 50 };
+#define BUDGET ((uint64_t)48 << 10)
+#define RESULT_MAX 40960
+#define OLD "an older result"
+
+/* What is done; every variant takes other paths through the library. */
+typedef struct scene {
+    const char *planner;
+    bool named;      /* under a name that an older file bears; else in scratch */
+    bool sync;       /* durable, or left to the system */
+    bool adds;       /* a C of other order and byte order */
+    bool skips;      /* alpha 0: C is scaled, without a pipeline */
+    bool verifies;   /* the result is checked as well */
+    bool no_tmpfile; /* results have a temporary name meanwhile */
+    bool links;      /* the name is that of a symlink to the older file */
+} scene;
+
+typedef struct outcome {
+    jask_status status;
+    jask_error err;
+    size_t bytes; /* of the result, when it lies in scratch */
+    unsigned char result[RESULT_MAX];
+} outcome;
+
+typedef enum ending { FAILS, SUCCEEDS, EITHER } ending;
+
+static const struct {
+    fault_kind kind;
+    int error;
+    ending expected; /* EITHER where the library has another way */
+} faults[] = {
+    {FAULT_READ, EIO, FAILS},          {FAULT_READ, EINTR, SUCCEEDS},
+    {FAULT_WRITE, EIO, FAILS},         {FAULT_WRITE, ENOSPC, FAILS},
+    {FAULT_WRITE, EDQUOT, FAILS},      {FAULT_WRITE, EFBIG, FAILS},
+    {FAULT_WRITE, EINTR, SUCCEEDS},    {FAULT_RESERVE, ENOSPC, FAILS},
+    {FAULT_RESERVE, EDQUOT, FAILS},    {FAULT_RESERVE, EIO, FAILS},
+    {FAULT_RESERVE, EFBIG, FAILS},     {FAULT_RESERVE, EINTR, SUCCEEDS},
+    {FAULT_RESERVE, ENOSYS, SUCCEEDS}, {FAULT_RESERVE, EOPNOTSUPP, SUCCEEDS},
+    {FAULT_RESERVE, EINVAL, SUCCEEDS}, {FAULT_SYNC, EIO, FAILS},
+    {FAULT_SYNC, ENOSPC, FAILS},       {FAULT_SYNC, EDQUOT, FAILS},
+    {FAULT_SYNC, EINTR, SUCCEEDS},     {FAULT_OPEN, EIO, EITHER},
+    {FAULT_OPEN, EMFILE, EITHER},      {FAULT_OPEN, ENFILE, EITHER},
+    {FAULT_OPEN, EACCES, EITHER},      {FAULT_OPEN, EINTR, SUCCEEDS},
+    {FAULT_LOOK, EIO, EITHER},         {FAULT_LOOK, ENOMEM, EITHER},
+    {FAULT_NAME, EIO, EITHER},         {FAULT_NAME, ENOSPC, EITHER},
+    {FAULT_NAME, EACCES, EITHER},      {FAULT_CLOSE, EIO, EITHER},
+    {FAULT_MEMORY, ENOMEM, EITHER},    {FAULT_MAP, ENOMEM, FAILS},
+    {FAULT_MAP, EAGAIN, FAILS},        {FAULT_THREAD, EAGAIN, FAILS},
+};
+
+/* ---- the product ---- */
+
+static jask_status open_context(const scene *s, jask_context **out, jask_error *err)
+{
+    jask_options options;
+    jask_options_init(&options, sizeof options);
+    options.memory_budget_bytes = BUDGET;
+    options.planner = s->planner;
+    options.sync = s->sync ? 1 : -1;
+    options.scratch_dir = "scratch";
+    options.device = "host";
+    options.io_threads = 2;
+    return jask_context_open(&options, out, err);
+}
+
+static jask_status keep_result(const jask_array *d, outcome *out)
+{
+    jask_array_info info;
+    jask_array_get_info(d, &info, sizeof info);
+    out->bytes = (size_t)info.data_bytes;
+    return jask_array_read(d, 0, info.elements, out->result, &out->err);
+}
+
+static jask_status verify(jask_context *ctx, const jask_array *a, const jask_array *b,
+                          const jask_array *d, const jask_dot_args *args, outcome *out)
+{
+    jask_verification found = {.struct_size = sizeof found};
+    jask_status st = jask_dot_verify(ctx, a, b, d, args, &found, sizeof found, &out->err);
+    if (!st && !found.passed)
+        cr_assert_fail("a wrong result was given out");
+    return st;
+}
+
+static void multiply(const scene *s, outcome *out)
+{
+    jask_context *ctx = NULL;
+    jask_array *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+    jask_dot_args args;
+    jask_status st = open_context(s, &ctx, &out->err);
+    jask_dot_args_init(&args, sizeof args);
+    args.alpha = s->skips ? 0 : 1;
+    args.beta = s->adds ? 0.5 : 0;
+    args.transpose_b = 1;
+    args.output = !s->named ? NULL : s->links ? "link.npy" : "d.npy";
+    if (!st)
+        st = jask_array_open("a.npy", &a, &out->err);
+    if (!st)
+        st = jask_array_open("b.npy", &b, &out->err);
+    if (!st && s->adds)
+        st = jask_array_open("c.npy", &c, &out->err);
+    args.c = c;
+    if (!st)
+        st = jask_dot(ctx, a, b, &args, &d, NULL, &out->err);
+    if (!st && s->verifies)
+        st = verify(ctx, a, b, d, &args, out);
+    if (!st && !s->named)
+        st = keep_result(d, out);
+    jask_array_close(d);
+    jask_array_close(c);
+    jask_array_close(b);
+    jask_array_close(a);
+    jask_context_close(ctx);
+    out->status = st;
+}
+
+/* ---- what must hold ---- */
+
+static size_t read_target(unsigned char *out)
+{
+    FILE *file = fopen("d.npy", "rb");
+    size_t got = 0;
+    if (file) {
+        got = fread(out, 1, RESULT_MAX, file);
+        fclose(file);
+    }
+    return got;
+}
+
+static void write_target(const char *text)
+{
+    FILE *file = fopen("d.npy", "wb");
+    if (!file || fputs(text, file) < 0 || fclose(file))
+        cr_assert_fail("d.npy");
+}
+
+static bool target_is(const void *bytes, size_t count)
+{
+    unsigned char found[RESULT_MAX];
+    return read_target(found) == count && memcmp(found, bytes, count) == 0;
+}
+
+/* tree_entries() without its assertion, each of which Criterion reports to its parent. */
+static int entries(const char *dir)
+{
+    int count = 0;
+    DIR *d = opendir(dir);
+    while (d && readdir(d))
+        count++;
+    if (d)
+        closedir(d);
+    return count - 2;
+}
+
+/* A thread that has been joined can be listed for a moment longer. */
+static int entries_at_most(const char *dir, int most)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    int found = entries(dir);
+    for (int i = 0; i < 1000 && found > most; i++) {
+        nanosleep(&moment, NULL);
+        found = entries(dir);
+    }
+    return found;
+}
+
+static struct {
+    int descriptors, threads;
+    unsigned char result[RESULT_MAX];
+    size_t bytes;
+    scene scene;
+} clean;
+
+static bool result_is_right(const outcome *got)
+{
+    if (clean.scene.named)
+        return target_is(clean.result, clean.bytes);
+    return got->bytes == clean.bytes && memcmp(got->result, clean.result, clean.bytes) == 0;
+}
+
+/* The message tells which file, or that it is memory or threads that are missing. */
+static bool names_the_thing(const jask_error *err)
+{
+    static const char *const things[] = {".npy", "scratch", "memory", "thread", "/proc/"};
+    for (size_t i = 0; i < sizeof things / sizeof *things; i++)
+        if (strstr(err->msg, things[i]))
+            return true;
+    return false;
+}
+
+static const char *fault_in_error(const outcome *got, int error)
+{
+    const jask_error *err = &got->err;
+    bool complete = strstr(err->msg, "is complete, but") != NULL;
+    if (err->code != got->status)
+        return "the code differs from the status";
+    if (!names_the_thing(err))
+        return "the message names nothing";
+    if ((err->code == JASK_ERR_IO || err->code == JASK_ERR_CONFIG) && err->sys_errno != 0 &&
+        !strstr(err->msg, strerror(error)))
+        return "the message lacks the reason";
+    if (complete ? !result_is_right(got) : !target_is(OLD, strlen(OLD)))
+        return "the older result is harmed";
+    return NULL;
+}
+
+static const char *fault_in(const outcome *got, ending expected, int error, bool hit)
+{
+    char link[16];
+    if (got->status && (!hit || expected == SUCCEEDS))
+        return "it failed";
+    if (!got->status && hit && expected == FAILS)
+        return "it succeeded";
+    if (readlink("link.npy", link, sizeof link) < 0)
+        return "the symlink was replaced";
+    if (entries(".") != 6 || entries("scratch") != 0)
+        return "a file was left";
+    if (entries("/proc/self/fd") != clean.descriptors)
+        return "a descriptor was left open";
+    if (entries_at_most("/proc/self/task", clean.threads) > clean.threads)
+        return "a thread was left running";
+    if (got->status)
+        return fault_in_error(got, error);
+    return result_is_right(got) ? NULL : "the result is wrong";
+}
+
+/* Returns whether the call that was to fail was made at all. */
+static bool attempt(size_t f, int64_t nth, bool onward)
+{
+    outcome got = {.status = JASK_OK};
+    const char *wrong;
+    bool hit;
+    write_target(OLD);
+    fault_arm(faults[f].kind, nth, faults[f].error, onward);
+    multiply(&clean.scene, &got);
+    hit = fault_disarm() >= nth;
+    /* One other way is enough where one call fails, not where all do. */
+    wrong = fault_in(&got, onward && faults[f].expected == SUCCEEDS ? EITHER : faults[f].expected,
+                     faults[f].error, hit);
+    if (wrong)
+        cr_assert_fail("call %" PRId64 "%s of kind %d with '%s': %s (%s: %s)", nth,
+                       onward ? " and all later ones" : "", (int)faults[f].kind,
+                       strerror(faults[f].error), wrong, jask_status_name(got.status),
+                       got.status ? got.err.msg : "");
+    return hit;
+}
+
+static void enter_scene(const scene *s)
+{
+    const struct timespec settling = {.tv_nsec = 50000000};
+    outcome got = {.status = JASK_OK};
+    clean.scene = *s;
+    fault_system.no_tmpfile = s->no_tmpfile;
+    e2e_write("a.npy", (e2e_form){JASK_F64, false, false}, M, K, 1, NULL);
+    e2e_write("b.npy", (e2e_form){JASK_F64, true, false}, N, K, 2, NULL);
+    e2e_write("c.npy", (e2e_form){JASK_F64, true, true}, M, N, 3, NULL);
+    write_target(OLD);
+    cr_assert(symlink("d.npy", "link.npy") == 0 || errno == EEXIST);
+    cr_assert(mkdir("scratch", 0700) == 0 || errno == EEXIST);
+    multiply(s, &got);
+    cr_assert_eq(got.status, JASK_OK, "%s", got.err.msg);
+    clean.bytes = s->named ? read_target(clean.result) : got.bytes;
+    if (!s->named)
+        memcpy(clean.result, got.result, got.bytes);
+    clean.descriptors = entries("/proc/self/fd");
+    nanosleep(&settling, NULL);
+    clean.threads = entries("/proc/self/task");
+}
+
+/* Each call in turn, alone and with all that follow; fewer of the many that are alike. An
+ * interruption without end is none. */
+static void fail_each_call(const scene *s)
+{
+    enter_scene(s);
+    for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
+        bool lasts = faults[f].error != EINTR;
+        for (int64_t nth = 1; attempt(f, nth, false); nth += 1 + nth / 64 * 8)
+            if (lasts)
+                attempt(f, nth, true);
+    }
+}
+
+/* ---- tests ---- */
+
+Test(fault, in_a_durable_product_leaves_the_older_result)
+{
+    fail_each_call(&(scene){.planner = "auto", .named = true, .sync = true, .links = true});
+}
+
+Test(fault, in_a_product_added_to_c_without_nameless_files_leaves_the_older_result)
+{
+    fail_each_call(&(scene){.planner = "page", .named = true, .adds = true, .no_tmpfile = true});
+}
+
+Test(fault, in_a_scaled_c_leaves_the_older_result)
+{
+    fail_each_call(&(scene){.planner = "bytes", .named = true, .adds = true, .skips = true});
+}
+
+Test(fault, in_a_product_and_its_check_in_scratch_leaves_nothing)
+{
+    fail_each_call(&(scene){.planner = "bytes", .adds = true, .verifies = true});
+}
+
+Test(fault, calls_that_move_a_thousand_bytes_give_the_same_result)
+{
+    static const scene scenes[] = {
+        {.planner = "auto", .named = true},
+        {.planner = "page", .adds = true, .verifies = true},
+        {.planner = "bytes", .named = true, .adds = true, .skips = true}};
+    static const size_t most[] = {1000, 7, 1};
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        enter_scene(&scenes[i]);
+        for (size_t j = 0; j < sizeof most / sizeof *most; j++) {
+            fault_system.call_bytes = most[j];
+            cr_assert_not(attempt(0, INT64_MAX, false));
+            fault_system.call_bytes = 0;
+        }
+    }
+}
