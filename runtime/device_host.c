@@ -46,8 +46,8 @@ static jask_status host_info(jk_device *dev, jk_device_info *out, jask_error *er
         return st;
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "host");
-    snprintf(out->description, sizeof out->description, "%s, %d cores, %s", topology.cpu_model,
-             topology.threads, jk_blas_name());
+    snprintf(out->description, sizeof out->description, "%s, %d core%s, %s", topology.cpu_model,
+             topology.threads, topology.threads == 1 ? "" : "s", jk_blas_name());
     out->cores = topology.threads;
     /* About half a second of work. */
     out->gemm_flops_max = topology.threads * (JK_HAVE_CBLAS ? 3e10 : 5e8);

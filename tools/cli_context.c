@@ -59,6 +59,23 @@ static jask_status default_budget(const cli_options *options, uint64_t *out_byte
     return JASK_OK;
 }
 
+static void log_line(jask_log_level level, const char *message, void *user)
+{
+    const char *name = level == JASK_LOG_WARN ? "warning" : jask_log_level_name(level);
+    /* What failed is said when it has come back, once. */
+    if (level > JASK_LOG_ERROR)
+        cli_note(user, "%s: %s", name, message);
+}
+
+/* Options before the environment: -v and -vv. */
+static void set_log(const cli_options *options, jask_options *out)
+{
+    static const char *const levels[] = {NULL, "info", "debug"};
+    out->log = log_line;
+    out->log_user = (void *)(uintptr_t)options;
+    out->log_level = levels[options->verbose];
+}
+
 jask_status cli_context_open(const cli_options *options, cli_progress *progress, jask_context **out,
                              jask_error *err)
 {
@@ -74,6 +91,7 @@ jask_status cli_context_open(const cli_options *options, cli_progress *progress,
     o.sync = options->no_sync ? -1 : 0;
     o.io_threads = options->io_threads;
     o.precision = options->precision;
+    set_log(options, &o);
     if (progress) {
         o.progress = cli_progress_step;
         o.progress_user = progress;
@@ -86,7 +104,7 @@ jask_status cli_context_open(const cli_options *options, cli_progress *progress,
     return jask_context_open(&o, out, err);
 }
 
-bool cli_blas_set_threads(int threads)
+static bool set_blas_threads(int threads)
 {
     static const struct {
         const char *name;
@@ -109,6 +127,46 @@ bool cli_blas_set_threads(int threads)
         return true;
     }
     return false;
+}
+
+/* The user has told the BLAS library itself. */
+static bool threads_in_environment(void)
+{
+    static const char *const names[] = {"OPENBLAS_NUM_THREADS", "OPENBLAS_DEFAULT_NUM_THREADS",
+                                        "GOTO_NUM_THREADS",     "BLIS_NUM_THREADS",
+                                        "MKL_NUM_THREADS",      "OMP_NUM_THREADS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return true;
+    }
+    return false;
+}
+
+void cli_blas_threads(const cli_options *options)
+{
+    jask_cpus cpus = {.struct_size = sizeof cpus};
+    int threads = options->threads;
+    bool set;
+    if (threads == 0 &&
+        (threads_in_environment() || jask_get_cpus(&cpus, sizeof cpus, NULL) != JASK_OK))
+        return;
+    if (threads == 0)
+        threads = cpus.threads;
+    set = set_blas_threads(threads);
+    if (!set && options->threads > 0)
+        cli_note(options, "--threads %d has no effect: no BLAS that takes a thread count is loaded",
+                 threads);
+    if (!set || options->verbose == 0)
+        return;
+    if (options->threads > 0)
+        cli_note(options, "info: BLAS threads: %d (option)", threads);
+    else if (cpus.quota > 0)
+        cli_note(options, "info: BLAS threads: %d (%d of %d cores allowed; a quota of %.2f, %s)",
+                 threads, cpus.allowed, cpus.machine, cpus.quota, cpus.quota_source);
+    else
+        cli_note(options, "info: BLAS threads: %d (%d of %d cores allowed)", threads, cpus.allowed,
+                 cpus.machine);
 }
 
 /* splitmix64: a good generator whose nth value needs no earlier one. */

@@ -6,13 +6,15 @@
 #include "cli_progress.h"
 
 /* Open a context as the options say. Given no budget by option or environment, takes half of the
- * memory there is and says so. `progress` may be NULL. */
+ * memory there is and says so. `progress` may be NULL. `options` must outlive the context, which
+ * logs to stderr. */
 jask_status cli_context_open(const cli_options *options, cli_progress *progress, jask_context **out,
                              jask_error *err);
 
-/* Set the thread count of the BLAS library that this process has loaded. False when none that takes
- * one was found. */
-bool cli_blas_set_threads(int threads);
+/* Set the thread count of the BLAS library that this process has loaded: what the options say,
+ * else, unless a variable of the library's own says something, as many as can run at once (affinity
+ * and CPU quotas count). */
+void cli_blas_threads(const cli_options *options);
 
 /* A rows x cols array in scratch, uniform in [-1, 1), a function of `seed` alone. Stops with
  * CANCELED when a signal asks for it. */

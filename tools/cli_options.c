@@ -17,7 +17,7 @@ struct row {
     bool (*read)(const row *r, const char *text, void *field); /* NULL: a flag, takes no value */
     size_t field;
     int tools;          /* those that have the option */
-    int most;           /* of a count that begins at 1 */
+    int most;           /* of a count that begins at 1; of a flag that counts (an int) */
     const char *value;  /* as --help shows it; the words of a choice */
     const char *should; /* what a value must be, for the error */
     const char *help;
@@ -129,8 +129,8 @@ static const row rows[] = {
      "auto, always or never", "show progress on stderr; auto: when that is a terminal"},
     {"quiet", 'q', NULL, FIELD(quiet), CLI_GEMM, 0, NULL, NULL,
      "no table, notes or bar; what --json and --plan print stays"},
-    {"verbose", 'v', NULL, FIELD(verbose), CLI_GEMM, 0, NULL, NULL,
-     "say more about budget, threads and stages"},
+    {"verbose", 'v', NULL, FIELD(verbose), CLI_GEMM, 2, NULL, NULL,
+     "say what was decided and why, and seconds of stages; twice: every setting"},
     {"version", 0, NULL, FIELD(version), ALL, 0, NULL, NULL, "print the version"},
     {"help", 'h', NULL, FIELD(help), ALL, 0, NULL, NULL, "print this text"},
 };
@@ -198,6 +198,10 @@ static int read_option(cli_options *o, const row *r)
     void *field = (char *)o + r->field;
     if (!r->read) {
         *(bool *)field = true;
+    if (!r->read && r->most > 0) {
+        *(int *)field += *(int *)field < r->most;
+        return -1;
+    }
         return -1;
     }
     if (r->read(r, optarg, field))

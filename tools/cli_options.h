@@ -37,7 +37,8 @@ typedef struct cli_options {
     bool no_pipeline, no_sync;
     int io_threads;
     int threads;
-    bool plan, verify, json, quiet, verbose;
+    bool plan, verify, json, quiet;
+    int verbose; /* 0 to 2 */
     int progress;
     int repeat;     /* 1 */
     cli_sizes size; /* m is negative without --size */

@@ -37,38 +37,6 @@ static jask_status fail(jask_error *err, jask_status code, const char *message)
     return code;
 }
 
-static void set_threads(const cli_options *options)
-{
-    if (options->threads == 0)
-        return;
-    bool set = cli_blas_set_threads(options->threads);
-    if (options->verbose && set)
-        cli_note(options, "BLAS threads: %d", options->threads);
-    else if (options->verbose)
-        cli_note(options, "--threads %d has no effect: no BLAS that takes a thread count is loaded",
-                 options->threads);
-}
-
-/* A budget that was cut is said in any case. */
-static void note_budget(const job *j)
-{
-    jask_config config = {.struct_size = sizeof config};
-    char asked[CLI_SIZE_TEXT];
-    char got[CLI_SIZE_TEXT];
-    char available[CLI_SIZE_TEXT];
-    if (jask_get_config(j->ctx, &config, sizeof config, NULL) != JASK_OK)
-        return;
-    cli_size_text(config.memory_budget_bytes, got, sizeof got);
-    cli_size_text(config.asked_budget_bytes, asked, sizeof asked);
-    cli_size_text(config.available_bytes, available, sizeof available);
-    if (config.memory_budget_bytes < config.asked_budget_bytes)
-        cli_note(j->options, "budget cut from %s to %s, 0.8 of the memory available (%s)", asked,
-                 got, config.available_source);
-    if (j->options->verbose)
-        cli_note(j->options, "budget %s; %s available (%s); scratch %s; device %s", got, available,
-                 config.available_source, config.scratch_dir, config.device);
-}
-
 static jask_status make_input(job *j, const char *name, int64_t rows, int64_t cols, uint64_t seed,
                               jask_array **out, jask_error *err)
 {
@@ -109,7 +77,7 @@ static jask_status open_job(job *j, const cli_options *options, jask_error *err)
 {
     *j = (job){.options = options};
     cli_progress_init(&j->progress, options);
-    set_threads(options);
+    cli_blas_threads(options);
     jask_dot_args_init(&j->args, sizeof j->args);
     j->args.alpha = options->alpha;
     j->args.beta = options->beta;
@@ -119,7 +87,6 @@ static jask_status open_job(job *j, const cli_options *options, jask_error *err)
     jask_status st = cli_context_open(options, &j->progress, &j->ctx, err);
     if (st != JASK_OK)
         return st;
-    note_budget(j);
     if (options->size.m < 0)
         st = open_inputs(j, err);
     return st;
@@ -217,8 +184,6 @@ static jask_status run_once(job *j, int run, bool *out_passed, jask_error *err)
         cli_report_json(&result);
     else if (!o->quiet)
         cli_report_text(o, &result);
-    if (report.note[0] && run == 1)
-        cli_note(o, "%s", report.note);
     fflush(stdout);
     *out_passed = *out_passed && (!o->verify || found.passed);
     return JASK_OK;

@@ -4,6 +4,7 @@
 #include "cli_signals.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,6 +141,32 @@ static void devices_text(void)
     }
 }
 
+static void cpus_json(cli_json *json)
+{
+    jask_cpus cpus = {.struct_size = sizeof cpus};
+    jask_get_cpus(&cpus, sizeof cpus, NULL);
+    cli_json_begin(json, "cpus", '{');
+    cli_json_i64(json, "machine", cpus.machine);
+    cli_json_i64(json, "allowed", cpus.allowed);
+    cli_json_i64(json, "threads", cpus.threads);
+    cli_json_real(json, "quota", cpus.quota > 0 ? cpus.quota : (double)NAN);
+    cli_json_text(json, "quota_source", cpus.quota > 0 ? cpus.quota_source : NULL);
+    cli_json_end(json, '}');
+}
+
+static void cpus_text(void)
+{
+    jask_cpus cpus = {.struct_size = sizeof cpus};
+    if (jask_get_cpus(&cpus, sizeof cpus, NULL) != JASK_OK)
+        return;
+    printf("%-14s %d of %d cores allowed, ", "cpu", cpus.allowed, cpus.machine);
+    if (cpus.quota > 0)
+        printf("quota %.2f (%s), ", cpus.quota, cpus.quota_source);
+    else
+        printf("no quota, ");
+    printf("%d threads\n", cpus.threads);
+}
+
 static void machine_json(jask_context *ctx, const cli_options *options, uint64_t available,
                          const char *source)
 {
@@ -147,6 +174,7 @@ static void machine_json(jask_context *ctx, const cli_options *options, uint64_t
     cli_json_begin(&json, NULL, '{');
     cli_json_text(&json, "version", jask_version());
     devices_json(&json);
+    cpus_json(&json);
     cli_json_u64(&json, "available_bytes", available);
     cli_json_text(&json, "available_source", source);
     settings_json(&json, ctx, options);
@@ -160,6 +188,7 @@ static void machine_text(jask_context *ctx, const cli_options *options, uint64_t
     char size[CLI_SIZE_TEXT];
     printf("%-14s %s\n", "jask", jask_version());
     devices_text();
+    cpus_text();
     printf("%-14s %s available (%s)\n", "memory", cli_size_text(available, size, sizeof size),
            source);
     settings_text(ctx, options);

@@ -50,13 +50,24 @@ def quiet_says_nothing(box):
 
 
 @case
-def verbose_adds_stages_and_budget(box):
-    """-v tells the budget, the thread count and the seconds of each stage."""
+def verbose_says_what_was_decided(box):
+    """-v tells budget, device, plan, threads and the seconds of each stage, -vv also every setting; a
+    line is 'jask-gemm: LEVEL: text'. Without -v nothing of it."""
     result = box.gemm(*inputs(box), "-v", "--threads", "1")
     check(result.code == 0 and "stages" in result.out, result)
-    check("16MiB" in result.err and "threads" in result.err, result)
+    for text in ("info: memory budget 16MiB (environment); ", " available (", "info: device host (",
+                 "info: plan c-stationary (auto): 200 x 100 x 150 in tiles of ",
+                 "info: BLAS threads: 1 (option)"):
+        check(text in result.err, f"no {text!r}", result)
+    check("debug" not in result.err, result)
     for line in result.err.splitlines():
-        check(line.startswith("jask-gemm: "), result)
+        check(line.startswith("jask-gemm: info: "), result)
+    more = box.gemm(*inputs(box), "-vv", "-v").err
+    check("debug: setting planner: auto (default)" in more and "info: plan" in more, more)
+    check("debug: setting memory_budget: 16MiB (environment)" in more, more)
+    named = box.gemm(*inputs(box), env={"JASK_LOG_LEVEL": "info"}).err
+    check("info: plan" in named and "stages" not in named, named)
+    box.succeeds(*inputs(box), "-q", "-vv", env={"JASK_LOG_LEVEL": "debug"})
 
 
 @case
