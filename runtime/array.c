@@ -113,16 +113,23 @@ jask_status jask_array_open(const char *spec, jask_array **out, jask_error *err)
 
 /* ---- making ---- */
 
-static jask_status create_named(jask_array *array, const char *path, jask_error *err)
+/* How a result is made: see jk_output_open_partial. */
+typedef enum keeping { KEEP_NOTHING, KEEP_PARTIAL, KEEP_AND_CONTINUE } keeping;
+
+static jask_status create_named(jask_array *array, const char *path, keeping keep, jask_error *err)
 {
     unsigned char header[JK_NPY_HEADER_MAX];
     size_t header_bytes;
+    uint64_t bytes;
     jask_status st;
     if (!jk_dtype_descr(array->layout.dtype))
         return jk_fail(err, JASK_ERR_UNSUPPORTED, "'%s': .npy has no name for the type %s", path,
                        jask_dtype_name(array->layout.dtype));
     header_bytes = jk_npy_write(header, &array->layout);
-    st = jk_output_open(path, header_bytes + array->layout.data_bytes, &array->output, err);
+    bytes = header_bytes + array->layout.data_bytes;
+    st = keep == KEEP_NOTHING
+             ? jk_output_open(path, bytes, &array->output, err)
+             : jk_output_open_partial(path, bytes, keep == KEEP_AND_CONTINUE, &array->output, err);
     return st ? st : jk_file_write(&array->output->file, 0, header, header_bytes, err);
 }
 
@@ -163,8 +170,8 @@ static void log_lacks(jk_log *log, const jk_file *file)
             jk_log_once(log, notes[i].topic, notes[i].level, "'%s': %s", file->name, notes[i].text);
 }
 
-jask_status jask_array_create(jask_context *ctx, const char *path, jask_dtype dtype, int ndim,
-                              const int64_t *shape, jask_array **out, jask_error *err)
+static jask_status create(jask_context *ctx, const char *path, keeping keep, jask_dtype dtype,
+                          int ndim, const int64_t *shape, jask_array **out, jask_error *err)
 {
     const char *name = path ? path : "(scratch)";
     jask_array *array;
@@ -185,7 +192,7 @@ jask_status jask_array_create(jask_context *ctx, const char *path, jask_dtype dt
     if (st)
         jk_fail_in(err, st, "'%s'", name);
     else
-        st = path ? create_named(array, path, err) : create_scratch(array, ctx, err);
+        st = path ? create_named(array, path, keep, err) : create_scratch(array, ctx, err);
     if (!st) {
         log_lacks(jk_context_log(ctx), jk_array_file(array));
         *out = array;
@@ -193,6 +200,20 @@ jask_status jask_array_create(jask_context *ctx, const char *path, jask_dtype dt
     }
     jask_array_close(array);
     return st;
+}
+
+jask_status jask_array_create(jask_context *ctx, const char *path, jask_dtype dtype, int ndim,
+                              const int64_t *shape, jask_array **out, jask_error *err)
+{
+    return create(ctx, path, KEEP_NOTHING, dtype, ndim, shape, out, err);
+}
+
+jask_status jk_array_create_partial(jask_context *ctx, const char *path, jask_dtype dtype, int ndim,
+                                    const int64_t *shape, bool continues, jask_array **out,
+                                    jask_error *err)
+{
+    return create(ctx, path, continues ? KEEP_AND_CONTINUE : KEEP_PARTIAL, dtype, ndim, shape, out,
+                  err);
 }
 
 jask_status jask_array_commit(jask_array *array, jask_error *err)

@@ -77,6 +77,12 @@ jask_status jk_matrix_write(const jk_matrix *matrix, const jk_window *window, co
  * made are not checked: it wrote them itself. */
 jask_status jk_array_check_unchanged(const jask_array *array, jask_error *err);
 
+/* A result as jask_array_create makes it, but in a file that has a name of its own until it is
+ * committed; see jk_output_open_partial. */
+jask_status jk_array_create_partial(jask_context *ctx, const char *path, jask_dtype dtype, int ndim,
+                                    const int64_t *shape, bool continues, jask_array **out,
+                                    jask_error *err);
+
 /* The files of two arrays are the same (device and inode). */
 bool jk_array_same_file(const jask_array *a, const jask_array *b);
 

@@ -4,11 +4,28 @@
 #include "kernels/host_kernels.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
 const char *jk_blas_name(void)
 {
     return JK_BLAS_NAME;
+}
+
+void jk_blas_describe(char *text, size_t text_size)
+{
+    const char *(*config)(void) = NULL;
+    int (*threads)(void) = NULL;
+    void *config_symbol = dlsym(RTLD_DEFAULT, "openblas_get_config");
+    void *threads_symbol = dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
+    memcpy(&config, &config_symbol, sizeof config);
+    memcpy(&threads, &threads_symbol, sizeof threads);
+    if (JK_HAVE_CBLAS && config && threads)
+        snprintf(text, text_size, "%s, %s, %d threads", JK_BLAS_NAME, config(), threads());
+    else
+        snprintf(text, text_size, "%s", JK_BLAS_NAME);
 }
 
 void jk_plain_gemm(const jk_gemm *g)

@@ -13,4 +13,8 @@ void jk_plain_gemm(const jk_gemm *gemm);
 /* "openblas", or "plain C loops". */
 const char *jk_blas_name(void);
 
+/* Its name and, as far as it says, version, kernels and threads: with another text products may
+ * differ in their last bits. */
+void jk_blas_describe(char *text, size_t text_size);
+
 #endif

@@ -75,6 +75,7 @@ typedef struct jk_output {
     jk_file file;
     char *target;    /* resolved: a symlink's target, so that the link stays a link */
     char *temp_name; /* NULL for a nameless file */
+    bool keep;       /* closing leaves what is not committed where it is */
     int dir_fd;
 } jk_output;
 
@@ -82,6 +83,22 @@ typedef struct jk_output {
  * and a file system with too little room is refused with both numbers. FIFOs, devices and
  * directories are refused. */
 jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, jask_error *err);
+
+/* The same under a name of its own, target and suffix, so that a later run can go on with it:
+ * closing leaves it there. `continues`: go on with the file that bears the name, which must be
+ * there and as long; else one that does is replaced. */
+#define JK_PARTIAL_SUFFIX ".jask-partial"
+jask_status jk_output_open_partial(const char *target, uint64_t bytes, bool continues,
+                                   jk_output **out, jask_error *err);
+
+/* Its file alone, opened or made in directory dir_fd; `mode` as for open(). */
+jask_status jk_partial_open(int dir_fd, const char *name, unsigned mode, bool continues,
+                            int *out_fd, jask_error *err);
+
+/* The path that a target's chain of symbolic links ends at, where nothing needs to exist; to be
+ * freed. The second with a suffix. */
+jask_status jk_output_resolve(const char *target, char **out, jask_error *err);
+jask_status jk_output_beside(const char *target, const char *suffix, char **out, jask_error *err);
 
 /* Give it its name, replacing what bore it; with `sync` the bytes are durable before and the name
  * after. */

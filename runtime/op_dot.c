@@ -2,6 +2,7 @@
 #include "runtime/machine.h"
 #include "runtime/pipeline.h"
 #include "runtime/plan_api.h"
+#include "runtime/resume.h"
 #include "runtime/scale.h"
 #include "runtime/system.h"
 
@@ -26,6 +27,7 @@ typedef struct jk_dot {
     jask_dtype dtype;
     size_t block_bytes;
     jk_plan plan;
+    jk_resume *resume; /* NULL unless asked for */
 } jk_dot;
 
 void jask_dot_args_init(jask_dot_args *args, size_t struct_size)
@@ -277,24 +279,41 @@ static bool uses_tf32(const jk_dot *dot)
            jk_context_device(dot->ctx)->info.tf32;
 }
 
-/* Fill the result: by the pipeline, or without one where there is nothing to multiply. */
-static jask_status compute(const jk_dot *dot, const jk_matrix *d, jk_run_stats *stats,
-                           jask_error *err)
+static jk_product describe_product(const jk_dot *dot)
 {
-    jk_product product = {
+    return (jk_product){
         .plan = &dot->plan,
         .device = jk_context_device(dot->ctx),
         .ctx = dot->ctx,
         .a = dot->a,
         .b = dot->b,
         .c = dot->c,
-        .d = *d,
         .alpha = dot->args.alpha,
         .beta = dot->args.beta,
         .tf32 = uses_tf32(dot),
         .io_threads = jk_context_io_threads(dot->ctx),
         .block_bytes = dot->block_bytes,
     };
+}
+
+/* The array that takes the result: empty, or what an earlier run has left. */
+static jask_status open_result(jk_dot *dot, jask_array **out, jask_error *err)
+{
+    int64_t shape[2] = {dot->m, dot->n};
+    jk_product product = describe_product(dot);
+    return dot->args.resume
+               ? jk_resume_open(dot->ctx, &product, dot->args.output, out, &dot->resume, err)
+               : jask_array_create(dot->ctx, dot->args.output, dot->dtype, 2, shape, out, err);
+}
+
+/* Fill the result: by the pipeline, or without one where there is nothing to multiply. */
+static jask_status compute(const jk_dot *dot, const jk_matrix *d, jk_run_stats *stats,
+                           jask_error *err)
+{
+    jk_product product = describe_product(dot);
+    product.d = *d;
+    product.resume = dot->resume;
+    product.first_tile = dot->resume ? jk_resume_tiles(dot->resume) : 0;
     if (dot->plan.schedule != JK_SCHEDULE_EMPTY)
         return jk_pipeline_run(&product, stats, err);
     memset(stats, 0, sizeof *stats);
@@ -329,6 +348,27 @@ static void tell_done(const jk_dot *dot, const jk_run_stats *stats, double secon
     (void)jk_context_progress(dot->ctx, &p, NULL);
 }
 
+/* What this run was to move. */
+static jask_io_cost planned_cost(const jk_dot *dot, int64_t first_tile)
+{
+    const jk_plan *plan = &dot->plan;
+    jask_io_cost cost = {.struct_size = sizeof cost,
+                         .h2d_pages = plan->h2d_pages,
+                         .h2d_bytes = plan->h2d_bytes,
+                         .d2h_pages = plan->d2h_pages,
+                         .d2h_bytes = plan->d2h_bytes,
+                         .file_read_bytes = plan->file_read_bytes,
+                         .file_write_bytes = plan->file_write_bytes};
+    if (first_tile > 0) {
+        jk_plan_counts rest = jk_plan_rest(plan, first_tile);
+        cost.h2d_pages = rest.h2d_pages;
+        cost.d2h_pages = rest.d2h_pages;
+        cost.h2d_bytes = cost.file_read_bytes = rest.h2d_bytes;
+        cost.d2h_bytes = cost.file_write_bytes = rest.d2h_bytes;
+    }
+    return cost;
+}
+
 static void fill_report(const jk_dot *dot, const jk_run_stats *stats, double seconds,
                         double commit_seconds, jask_report *out)
 {
@@ -354,7 +394,10 @@ static void fill_report(const jk_dot *dot, const jk_run_stats *stats, double sec
     snprintf(report.precision, sizeof report.precision, "%s",
              uses_tf32(dot) ? "tf32" : jask_dtype_name(dot->dtype));
     snprintf(report.device_note, sizeof report.device_note, "%s", device->note);
-    snprintf(report.note, sizeof report.note, "%s", stats->note);
+    snprintf(report.note, sizeof report.note, "%s",
+             dot->resume && !stats->note[0] ? jk_resume_note(dot->resume) : stats->note);
+    report.resumed_tiles = dot->resume ? jk_resume_tiles(dot->resume) : 0;
+    report.planned = planned_cost(dot, report.resumed_tiles);
     jk_plan_describe(&dot->plan, &report.plan);
     report.io.struct_size = sizeof report.io;
     jk_struct_out(out, size, &report, sizeof report);
@@ -366,12 +409,13 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
 {
     double start = jk_clock_seconds(), computed = start, done;
     uint64_t read_before, written_before, read_after, written_after;
-    int64_t shape[2];
     jask_array *d = NULL;
     jk_matrix d_matrix;
     jk_run_stats stats;
     jk_dot dot;
     jask_status st = prepare(&dot, ctx, a, b, args, err);
+    if (!st && dot.args.resume && !dot.args.output)
+        st = jk_fail(err, JASK_ERR_ARG, "only a product with a named output can be resumed");
     if (!st && !dot.args.output && !out_d)
         st = jk_fail(err, JASK_ERR_ARG,
                      "the product has nowhere to go: name an output, or take the "
@@ -380,9 +424,7 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
         goto out;
     log_plan(&dot);
     jk_process_disk_bytes(&read_before, &written_before);
-    shape[0] = dot.m;
-    shape[1] = dot.n;
-    st = jask_array_create(dot.ctx, dot.args.output, dot.dtype, 2, shape, &d, err);
+    st = open_result(&dot, &d, err);
     if (!st)
         st = jk_matrix_of(d, false, "D", &d_matrix, err);
     if (!st)
@@ -394,6 +436,8 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
         st = jask_array_commit(d, err);
     if (st)
         goto out;
+    if (dot.resume)
+        jk_resume_finish(dot.resume);
     done = jk_clock_seconds();
     jk_process_disk_bytes(&read_after, &written_after);
     stats.io.disk_read_bytes = read_after - read_before;
@@ -407,6 +451,7 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
         d = NULL;
     }
 out:
+    jk_resume_close(dot.resume, st ? err : NULL);
     log_end(&dot, &stats, st, err);
     jask_array_close(d);
     jk_context_put(dot.ctx);

@@ -16,56 +16,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40
 #define NAME_TRIES 100
 #define PROC_FD_MAX 40
 
 static jask_status fail_nomem(const char *target, jask_error *err)
 {
     return jk_fail(err, JASK_ERR_NOMEM, "no memory for the path of '%s'", target);
-}
-
-/* "dir/link" and what the link holds make the path that it stands for. */
-static char *follow(const char *path, const char *link)
-{
-    const char *slash = strrchr(path, '/');
-    size_t dir_len = slash && link[0] != '/' ? (size_t)(slash - path) + 1 : 0;
-    char *next = malloc(dir_len + strlen(link) + 1);
-    if (next) {
-        memcpy(next, path, dir_len);
-        strcpy(next + dir_len, link);
-    }
-    return next;
-}
-
-/* The path that a chain of symbolic links ends at; nothing needs to exist there. realpath() wants
- * its target to exist. */
-static jask_status resolve(const char *target, char **out, jask_error *err)
-{
-    char link[PATH_MAX];
-    char *path = strdup(target);
-    for (int links = 0; path && links < LINKS_MAX; links++) {
-        ssize_t len = readlink(path, link, sizeof link - 1);
-        char *next;
-        if (len < 0 && (errno == EINVAL || errno == ENOENT)) { /* no link, or nothing there */
-            *out = path;
-            return JASK_OK;
-        }
-        if (len < 0) { /* taken for no link, a link would be replaced */
-            jask_status st = jk_fail_errno(err, "follow the links of '%s'", target);
-            free(path);
-            return st;
-        }
-        link[len] = '\0';
-        next = follow(path, link);
-        free(path);
-        path = next;
-    }
-    if (!path)
-        return fail_nomem(target, err);
-    free(path);
-    errno = ELOOP;
-    return jk_fail_errno(err, "follow the links of '%s'", target);
 }
 
 /* The last component of a resolved path. */
@@ -127,7 +83,8 @@ static jask_status look_at_target(const char *target, mode_t *mode, bool *replac
 
 /* Refuse what cannot fit before a byte is written. Beyond RLIMIT_FSIZE the system would send
  * SIGXFSZ, which kills; so the limit is never tried. */
-static jask_status check_room(int dir_fd, const char *name, uint64_t bytes, jask_error *err)
+static jask_status check_room(int dir_fd, const char *name, uint64_t bytes, bool all_new,
+                              jask_error *err)
 {
     struct rlimit limit;
     struct statvfs fs;
@@ -140,6 +97,8 @@ static jask_status check_room(int dir_fd, const char *name, uint64_t bytes, jask
                              "(ulimit -f)",
                              name, (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
     }
+    if (!all_new) /* it has its blocks */
+        return JASK_OK;
     if (fstatvfs(dir_fd, &fs) != 0)
         return jk_fail_errno(err, "ask for the free space for '%s'", name);
     if (fs.f_blocks == 0) /* the file system does not say */
@@ -235,8 +194,8 @@ static jask_status open_random(int dir_fd, const char *base, const char *name, m
 
 /* Files are made with the permissions that they end with, so that the system applies umask and
  * default ACL, and nobody can read a result early who could not read it later. */
-static jask_status open_body(jk_output *output, const char *target, mode_t mode, bool replaces,
-                             int *out_fd, jask_error *err)
+static jask_status open_hidden(jk_output *output, const char *target, mode_t mode, int *out_fd,
+                               jask_error *err)
 {
     char path[PROC_FD_MAX];
     int fd = open_nameless(output->dir_fd, mode, 0);
@@ -245,12 +204,34 @@ static jask_status open_body(jk_output *output, const char *target, mode_t mode,
         close(fd);
         fd = -1;
     }
-    if (fd < 0) {
-        jask_status st = open_random(output->dir_fd, base_of(output->target), target, mode, &fd,
-                                     &output->temp_name, err);
-        if (st)
-            return st;
+    if (fd < 0)
+        return open_random(output->dir_fd, base_of(output->target), target, mode, out_fd,
+                           &output->temp_name, err);
+    *out_fd = fd;
+    return JASK_OK;
+}
+
+/* Whether a result keeps a name meanwhile, and whether there is something to go on with. */
+typedef enum body { BODY_HIDDEN, BODY_PARTIAL, BODY_CONTINUED } body;
+
+static jask_status open_body(jk_output *output, const char *target, mode_t mode, bool replaces,
+                             body kind, int *out_fd, jask_error *err)
+{
+    int fd = -1;
+    jask_status st;
+    if (kind == BODY_HIDDEN) {
+        st = open_hidden(output, target, mode, &fd, err);
+    } else {
+        output->keep = true;
+        if (asprintf(&output->temp_name, "%s%s", base_of(output->target), JK_PARTIAL_SUFFIX) < 0) {
+            output->temp_name = NULL;
+            return fail_nomem(target, err);
+        }
+        st = jk_partial_open(output->dir_fd, output->temp_name, mode, kind == BODY_CONTINUED, &fd,
+                             err);
     }
+    if (st)
+        return st;
     /* The umask may have taken what the old file had. A file system without permissions refuses
      * this, and then the stricter ones stay. */
     if (replaces)
@@ -262,14 +243,25 @@ static jask_status open_body(jk_output *output, const char *target, mode_t mode,
 static unsigned lacks_of(const jk_output *output)
 {
     struct statfs fs;
-    unsigned lacks = output->temp_name ? JK_FILE_NAMED : 0;
+    unsigned lacks = output->temp_name && !output->keep ? JK_FILE_NAMED : 0;
     if (fstatfs(output->file.fd, &fs) == 0 &&
         ((uint32_t)fs.f_type == TMPFS_MAGIC || (uint32_t)fs.f_type == RAMFS_MAGIC))
         lacks |= JK_FILE_IN_RAM;
     return lacks;
 }
 
-jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, jask_error *err)
+static jask_status check_length(const jk_output *output, uint64_t bytes, jask_error *err)
+{
+    if (output->file.bytes == bytes)
+        return JASK_OK;
+    return jk_fail(
+        err, JASK_ERR_FORMAT,
+        "the partial result '%s' has %llu bytes instead of %llu: remove it to start over",
+        output->temp_name, (unsigned long long)output->file.bytes, (unsigned long long)bytes);
+}
+
+static jask_status open_output(const char *target, uint64_t bytes, body kind, jk_output **out,
+                               jask_error *err)
 {
     jk_output *output;
     mode_t mode;
@@ -284,7 +276,7 @@ jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, 
         return fail_nomem(target, err);
     output->file = JK_FILE_NONE;
     output->dir_fd = -1;
-    st = resolve(target, &output->target, err);
+    st = jk_output_resolve(target, &output->target, err);
     if (st)
         goto out;
     base = base_of(output->target);
@@ -295,11 +287,13 @@ jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, 
     }
     st = open_dir_of(output->target, target, &output->dir_fd, err);
     if (!st)
-        st = check_room(output->dir_fd, target, bytes, err);
+        st = check_room(output->dir_fd, target, bytes, kind != BODY_CONTINUED, err);
     if (!st)
-        st = open_body(output, target, mode, replaces, &fd, err);
+        st = open_body(output, target, mode, replaces, kind, &fd, err);
     if (!st)
         st = jk_file_adopt(fd, target, &output->file, err);
+    if (!st && kind == BODY_CONTINUED)
+        st = check_length(output, bytes, err);
     if (!st)
         st = reserve(&output->file, target, bytes, err);
     if (st)
@@ -312,6 +306,17 @@ jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, 
 out:
     jk_output_close(output);
     return st;
+}
+
+jask_status jk_output_open(const char *target, uint64_t bytes, jk_output **out, jask_error *err)
+{
+    return open_output(target, bytes, BODY_HIDDEN, out, err);
+}
+
+jask_status jk_output_open_partial(const char *target, uint64_t bytes, bool continues,
+                                   jk_output **out, jask_error *err)
+{
+    return open_output(target, bytes, continues ? BODY_CONTINUED : BODY_PARTIAL, out, err);
 }
 
 static int sync_retrying(int fd)
@@ -401,7 +406,7 @@ void jk_output_close(jk_output *output)
 {
     if (!output)
         return;
-    if (output->temp_name)
+    if (output->temp_name && !output->keep)
         unlinkat(output->dir_fd, output->temp_name, 0);
     jk_file_close(&output->file);
     if (output->dir_fd >= 0)
@@ -439,7 +444,7 @@ jask_status jk_file_scratch(const char *dir, uint64_t bytes, jk_file *out, jask_
     if (dir_fd < 0)
         return jk_fail_errno(err, "scratch directory '%s'", dir);
     snprintf(name, sizeof name, "scratch file in %s", dir);
-    st = check_room(dir_fd, name, bytes, err);
+    st = check_room(dir_fd, name, bytes, true, err);
     if (!st)
         st = open_scratch_body(dir_fd, name, &fd, err);
     if (!st)

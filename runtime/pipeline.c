@@ -16,8 +16,8 @@
 typedef struct jk_driver {
     jk_run *run;
     double start, told;
-    double fraction;
-    int64_t loads; /* seen so far, in plan order */
+    double first_fraction, fraction; /* of the work; where the run began */
+    int64_t loads;                   /* seen so far, in plan order */
     double compute_seconds, stall_seconds;
 } jk_driver;
 
@@ -45,7 +45,9 @@ static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_e
     p.file_read_bytes = run->file_read_bytes;
     p.file_write_bytes = run->file_write_bytes;
     p.seconds = now - d->start;
-    p.seconds_left = d->fraction > 0.001 ? p.seconds * (1 / d->fraction - 1) : -1;
+    p.seconds_left = d->fraction > d->first_fraction + 0.001
+                         ? p.seconds * (1 - d->fraction) / (d->fraction - d->first_fraction)
+                         : -1;
     return jk_context_progress(run->job->ctx, &p, err);
 }
 
@@ -173,8 +175,10 @@ static jask_status compute_rows(jk_driver *d, const jk_step *step, int64_t s, in
     return st;
 }
 
-/* Rows to compute at once. Whole tiles are most efficient; bands where their slot is still being
- * emptied, and at the very end, where only the storing of the last band is left to wait for. */
+/* Rows to compute at once: a function of the plan and the tile's number alone, whatever is going
+ * on, because products of other sizes may round otherwise. Whole tiles are most efficient; bands
+ * where their slot is still being emptied, and at the very end, where only the storing of the last
+ * band is left to wait for. */
 static int64_t rows_at_once(const jk_run *run, const jk_step *step)
 {
     const jk_plan *plan = run->plan;
@@ -208,7 +212,7 @@ static jask_status compute_step(jk_driver *d, const jk_step *step, int64_t s, ja
 static jask_status run_step(jk_driver *d, int64_t s, jask_error *err)
 {
     jk_run *run = d->run;
-    jk_step step = jk_plan_step(run->plan, s);
+    jk_step step = jk_plan_step_from(run->plan, run->job->first_tile, s);
     jask_status st = await_loads(d, &step, s, err);
     if (!st)
         st = compute_step(d, &step, s, err);
@@ -249,6 +253,8 @@ static void fill_stats(const jk_driver *d, jk_run_stats *stats)
 
 jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask_error *err)
 {
+    const jk_plan *plan = product->plan;
+    int64_t first_step = product->first_tile * plan->kt;
     jk_driver d = {.start = jk_clock_seconds()};
     jask_error mine;
     jask_status st;
@@ -258,11 +264,12 @@ jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask
     st = jk_run_open(product, &d.run, err);
     if (st)
         return st;
-    for (int64_t s = 0; !st && s < product->plan->steps; s++)
+    d.first_fraction = d.fraction = 0.99 * (double)first_step / (double)plan->steps;
+    for (int64_t s = first_step; !st && s < plan->steps; s++)
         st = run_step(&d, s, err);
-    last_band = product->plan->mt * product->plan->nt * d.run->bands - 1;
+    last_band = plan->mt * plan->nt * d.run->bands - 1;
     if (!st)
-        st = wait_until(&d, band_taken, last_band, product->plan->steps, err);
+        st = wait_until(&d, band_taken, last_band, plan->steps, err);
     /* Nothing is left to wait for, but for work that has failed without anybody needing it. */
     if (!st)
         st = d.run->dev->queue_drain(d.run->up, err);

@@ -17,6 +17,8 @@ typedef struct jk_product {
     double alpha, beta;
     bool tf32; /* allowed */
     int io_threads;
+    int64_t first_tile;       /* tiles before it are in d already */
+    struct jk_resume *resume; /* hears of finished tiles; may be NULL */
     size_t block_bytes; /* files are read, and staged where the device has memory of its own, in
                            pieces of at most this */
 } jk_product;

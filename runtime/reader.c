@@ -77,7 +77,7 @@ jk_window jk_piece_window(const jk_pieces *p, int64_t index)
 static bool find_load(jk_run *run, jk_step *step)
 {
     while (run->next.step < run->plan->steps) {
-        *step = jk_plan_step(run->plan, run->next.step);
+        *step = jk_plan_step_from(run->plan, run->job->first_tile, run->next.step);
         for (; run->next.operand < JK_OPERANDS; run->next.operand++)
             if (jk_step_loads(step, run->next.operand))
                 return true;

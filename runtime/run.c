@@ -1,8 +1,8 @@
 /* Making and unmaking a run: memory, slots, queues, threads. */
 #include "runtime/run.h"
 
-#include <errno.h>
-#include <signal.h>
+#include "runtime/thread.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,6 @@
 /* Pinned memory is asked for in ever smaller blocks down to this. */
 #define RING_BLOCK_MIN ((size_t)4096)
 #define RING_BLOCK_ALIGN ((size_t)64)
-
-/* Enough for error messages, little enough to forget. */
-#define THREAD_STACK_BYTES ((size_t)256 << 10)
 
 jask_status jk_run_fail(jk_run *run, const jask_error *err)
 {
@@ -202,29 +199,6 @@ int jk_pipeline_host_blocks(bool transposes_c, int io_threads)
     return 2 * io_threads + 2 + (transposes_c ? io_threads : 0);
 }
 
-static jask_status start_thread(pthread_t *thread, const char *name, void *(*body)(void *),
-                                void *arg, bool *started, jask_error *err)
-{
-    pthread_attr_t attr;
-    sigset_t all, old;
-    int code;
-    /* Signals are the program's business: its own threads get them. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
-    code = pthread_create(thread, &attr, body, arg);
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (code != 0) {
-        errno = code;
-        return jk_fail_errno(err, "cannot start a thread for reading and writing files");
-    }
-    pthread_setname_np(*thread, name); /* for whoever looks with top or a debugger */
-    *started = true;
-    return JASK_OK;
-}
-
 static jask_status start_threads(jk_run *run, jask_error *err)
 {
     jask_status st = JASK_OK;
@@ -235,12 +209,12 @@ static jask_status start_threads(jk_run *run, jask_error *err)
         jk_reader *reader = &run->readers[i];
         reader->run = run;
         reader->index = i;
-        st = start_thread(&reader->thread, "jask-reader", jk_reader_main, reader, &reader->started,
-                          err);
+        st = jk_thread_start(&reader->thread, "jask-reader", jk_reader_main, reader,
+                             &reader->started, err);
     }
     if (!st)
-        st = start_thread(&run->writer, "jask-writer", jk_writer_main, run, &run->writer_started,
-                          err);
+        st = jk_thread_start(&run->writer, "jask-writer", jk_writer_main, run, &run->writer_started,
+                             err);
     return st;
 }
 
@@ -260,6 +234,8 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
     run->bands = jk_ceil_div(job->plan->bm, run->band_rows);
     for (int i = 0; i < JK_LOADS_AHEAD; i++)
         run->loads[i].number = -1; /* zeros would say that load 0 has arrived */
+    run->next.step = run->steps_issued = job->first_tile * job->plan->kt;
+    run->bands_posted = run->bands_taken = jk_run_band_number(run, job->first_tile, 0);
     open_lock(run);
     st = open_queues(run, err);
     if (!st)

@@ -1,10 +1,12 @@
 /* The writer: takes finished bands of D off the device and into the file, in the order they were
  * computed. */
+#include "runtime/resume.h"
 #include "runtime/run.h"
 #include "runtime/system.h"
 
-/* Where the result will be synced, let the system start writing when this much has gathered: then memory
- * does not fill with dirty pages, and the final sync has little left to do. */
+/* Where the result will be synced, at the end or tile by tile, let the system start writing when
+ * this much has gathered: then memory does not fill with dirty pages, and the final sync has little
+ * left to do. */
 #define WRITE_BEHIND_BYTES ((uint64_t)32 << 20)
 
 typedef struct jk_band {
@@ -59,7 +61,8 @@ static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *er
     jk_pieces pieces = jk_run_pieces(run, band->rows, band->step.cols);
     jask_status st;
     /* Hazard: the products of this band are queued but not done. */
-    st = run->dev->queue_await(run->down, run->slots[JK_OPERAND_C][band->step.c_slot].released, err);
+    st =
+        run->dev->queue_await(run->down, run->slots[JK_OPERAND_C][band->step.c_slot].released, err);
     for (int64_t i = 0; !st && i <= pieces.count; i++) {
         if (i < pieces.count) {
             jk_window part = jk_piece_window(&pieces, i);
@@ -93,7 +96,7 @@ static jask_status store_band(jk_run *run, const jk_band *band, uint64_t *behind
     if (st)
         return st;
     *behind += bytes;
-    if (*behind >= WRITE_BEHIND_BYTES && jk_context_sync(run->job->ctx)) {
+    if (*behind >= WRITE_BEHIND_BYTES && (run->job->resume || jk_context_sync(run->job->ctx))) {
         jk_file_write_behind(run->job->d.file);
         *behind = 0;
     }
@@ -125,6 +128,8 @@ void *jk_writer_main(void *arg)
         start = jk_clock_seconds();
         band = describe_band(run, number);
         st = store_band(run, &band, &behind, &err);
+        if (!st && run->job->resume && (number + 1) % run->bands == 0)
+            st = jk_resume_tile_done(run->job->resume, number / run->bands, &err);
         if (st)
             jk_run_fail(run, &err);
         pthread_mutex_lock(&run->lock);

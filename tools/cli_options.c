@@ -86,6 +86,8 @@ static bool read_sizes(const row *r, const char *text, void *field)
 static const row rows[] = {
     {"output", 'o', read_text, FIELD(output), CLI_GEMM, 0, "FILE", FILE_SHOULD,
      "write the result to FILE, a .npy, replacing what is there"},
+    {"resume", 0, NULL, FIELD(resume), CLI_GEMM, 0, NULL, NULL,
+     "keep finished parts beside FILE; go on with those of a run that ended early"},
     {"size", 0, read_sizes, FIELD(size), CLI_GEMM, 0, "N|MxNxK", "N or MxNxK, whole numbers",
      "no files: multiply random inputs made in scratch"},
     {"dtype", 0, read_dtype, FIELD(dtype), CLI_GEMM, 0, "f32|f64", "f32 or f64",
@@ -196,12 +198,12 @@ static int refuse_option(const cli_options *o, cli_tool tool, int answer, const 
 static int read_option(cli_options *o, const row *r)
 {
     void *field = (char *)o + r->field;
-    if (!r->read) {
-        *(bool *)field = true;
     if (!r->read && r->most > 0) {
         *(int *)field += *(int *)field < r->most;
         return -1;
     }
+    if (!r->read) {
+        *(bool *)field = true;
         return -1;
     }
     if (r->read(r, optarg, field))
@@ -225,6 +227,8 @@ static int check_gemm(const cli_options *o)
                                            : "too many input files: A B are taken");
     if (!sized && !o->output && !o->plan && o->repeat == 0)
         return refuse(o, "no --output: where should the result go?");
+    if (o->resume && !o->output)
+        return refuse(o, "--resume needs --output: it keeps what is finished beside it");
     if (o->c && isnan(o->beta))
         return refuse(o, "--c needs --beta: how much of C is added");
     if (!sized && !o->c && !isnan(o->beta) && o->beta != 0.0)

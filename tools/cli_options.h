@@ -37,6 +37,7 @@ typedef struct cli_options {
     bool no_pipeline, no_sync;
     int io_threads;
     int threads;
+    bool resume;
     bool plan, verify, json, quiet;
     int verbose; /* 0 to 2 */
     int progress;

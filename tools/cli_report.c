@@ -85,6 +85,7 @@ void cli_report_json(const cli_result *result)
     cli_json_u64(&json, "peak_device_bytes", r->peak_device_bytes);
     cli_json_u64(&json, "peak_host_bytes", r->peak_host_bytes);
     write_io(&json, &r->io);
+    cli_json_i64(&json, "resumed_tiles", r->resumed_tiles);
     cli_json_text(&json, "cache", cache_state(result));
     cli_json_text(&json, "note", r->note);
     cli_json_raw(&json, "plan", result->plan_json);
@@ -157,6 +158,9 @@ void cli_report_text(const cli_options *options, const cli_result *result)
     memory_rows(r);
     size_row("file", "read", r->io.file_read_bytes, "written", r->io.file_write_bytes);
     size_row("disk", "read", r->io.disk_read_bytes, "written", r->io.disk_write_bytes);
+    if (r->resumed_tiles > 0)
+        printf("%-9s %" PRId64 " of %" PRId64 " tiles were finished before\n", "resumed",
+               r->resumed_tiles, p->tiles);
     text_row("cache", cache_state(result));
     verified_row(result->verification);
     text_row("output", result->output ? result->output : "(scratch)");

@@ -1,0 +1,13 @@
+/* Threads of the library's own. */
+#ifndef JK_RUNTIME_THREAD_H
+#define JK_RUNTIME_THREAD_H
+
+#include "common/base.h"
+
+#include <pthread.h>
+
+/* Start a thread that takes no signals. Sets *started only on success. */
+jask_status jk_thread_start(pthread_t *thread, const char *name, void *(*body)(void *), void *arg,
+                            bool *started, jask_error *err);
+
+#endif
