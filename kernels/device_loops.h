@@ -7,7 +7,7 @@
 
 #define JK_THREADS 256
 /* Enough to fill any card; the rest is a loop, so that no limit of the grid is ever met. */
-#define JK_MAX_BLOCKS 4096
+#define JK_MAX_BLOCKS 2048
 
 __host__ __device__ static inline int64_t jk_ceil(int64_t a, int64_t b)
 {

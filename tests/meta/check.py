@@ -49,11 +49,21 @@ def without_comments(text):
 
 def layers():
     for folder, allowed in LAYERS.items():
-        for path, text in sources(folder):
+        for path, text in sources(folder, ('.c', '.h', '.cu')):
             for target in re.findall(r'#include\s+"([^"]+)"', text):
                 top = target.split('/')[0] if '/' in target else folder
                 if top not in allowed | {folder, folder.split('/')[-1]} and target != 'config.h':
                     yield '%s includes "%s"' % (path, target)
+
+
+def cuda_headers():
+    """CUDA is known to the kernels and to the CUDA device alone."""
+    may = r'kernels/(\w+\.cu|launch\.h|device_\w+\.h)|runtime/(cuda|cublas|device_cuda)\w*\.[ch]'
+    for folder in ('planner', 'kernels', 'runtime', 'tools', 'include'):
+        for path, text in sources(folder, ('.c', '.h', '.cu')):
+            if not re.fullmatch(may, path):
+                for target in re.findall(r'#include\s+[<"](cu\w+\.h)[>"]', text):
+                    yield '%s includes %s' % (path, target)
 
 
 def forbidden_calls():
@@ -69,7 +79,7 @@ def forbidden_calls():
 
 def long_files():
     for folder in ('planner', 'kernels', 'runtime', 'tools', 'bench', 'tests', 'include/common'):
-        for path, text in sources(folder):
+        for path, text in sources(folder, ('.c', '.h', '.cpp', '.cu')):
             if text.count('\n') > 500:
                 yield '%s has %d lines' % (path, text.count('\n'))
 
@@ -85,6 +95,14 @@ def exports():
         # Sanitizers and profilers add symbols of their own.
         if not name.startswith(('jask_', '__asan', '__ubsan', '__odr_asan', '_fini', '_init')):
             yield 'libjask.so exports %s' % name
+
+
+def needs_no_cuda_library():
+    library = os.path.join(BUILD, 'libjask.so')
+    dynamic = subprocess.run(('readelf', '-d', library), capture_output=True, text=True,
+                             check=True).stdout
+    for name in re.findall(r'NEEDED.*\[(libcu[^]]*)\]', dynamic):
+        yield 'libjask.so cannot start without %s' % name
 
 
 def declared_but_missing():
@@ -124,8 +142,8 @@ def headers_stand_alone():
                 yield 'jask.h alone as %s: %s' % (language, run.stderr.strip())
 
 
-RULES = [layers, forbidden_calls, long_files, exports, declared_but_missing, planner_is_pure,
-         headers_stand_alone]
+RULES = [layers, cuda_headers, forbidden_calls, long_files, exports, needs_no_cuda_library,
+         declared_but_missing, planner_is_pure, headers_stand_alone]
 failed = 0
 print('1..%d' % len(RULES))
 for number, rule in enumerate(RULES, 1):
