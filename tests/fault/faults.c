@@ -1,5 +1,7 @@
 #include "faults.h"
 
+#include "common/base.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -93,7 +95,7 @@ WRAP(FAULT_MAP, MAP_FAILED, void *, mmap64,
      (void *at, size_t bytes, int protection, int flags, int fd, off_t offset),
      (at, bytes, protection, flags, fd, offset))
 
-int __wrap_asprintf(char **out, const char *fmt, ...);
+int __wrap_asprintf(char **out, const char *fmt, ...) JK_PRINTF(2, 3);
 int __wrap_asprintf(char **out, const char *fmt, ...)
 {
     va_list args;

@@ -36,7 +36,8 @@ def write_random(path, seed):
 
 def start(output, *options):
     environment = {k: v for k, v in os.environ.items() if not k.startswith('JASK_')}
-    return subprocess.Popen([GEMM, 'a.npy', 'b.npy', '-o', output, '-b', '4MiB', '--threads', '1',
+    environment['OPENBLAS_NUM_THREADS'] = '1'
+    return subprocess.Popen([GEMM, 'a.npy', 'b.npy', '-o', output, '-b', '4MiB',
                              '--no-sync', '--json', '-d', 'host', *options],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
