@@ -43,10 +43,11 @@ static jask_status tell(void *user, double done, double total, jask_error *err)
     check *c = user;
     double now = jk_clock_seconds();
     double fraction = done / total, seconds = now - c->start;
+    int64_t rows = c->d.rows;
     jask_progress progress = {
         .struct_size = sizeof progress,
-        .steps_done = (int64_t)done,
-        .steps_total = (int64_t)total,
+        .steps_done = (int64_t)(fraction * (double)rows),
+        .steps_total = rows,
         .fraction = fraction,
         .file_read_bytes = c->bytes,
         .seconds = seconds,
