@@ -227,7 +227,18 @@ jask_status jask_array_commit(jask_array *array, jask_error *err)
                        array->path);
     if (!array->writable)
         return jk_fail(err, JASK_ERR_ARG, "'%s' has been committed already", array->path);
-    st = jk_output_commit(array->output, array->sync, err);
+    st = jk_array_flush(array, err);
+    return st ? st : jk_array_publish(array, err);
+}
+
+jask_status jk_array_flush(const jask_array *array, jask_error *err)
+{
+    return jk_output_flush(array->output, array->sync, err);
+}
+
+jask_status jk_array_publish(jask_array *array, jask_error *err)
+{
+    jask_status st = jk_output_publish(array->output, array->sync, err);
     if (!st)
         array->writable = false;
     return st;

@@ -83,6 +83,10 @@ jask_status jk_array_create_partial(jask_context *ctx, const char *path, jask_dt
                                     const int64_t *shape, bool continues, jask_array **out,
                                     jask_error *err);
 
+/* The halves of jask_array_commit, for an array under a name; see jk_output_commit. */
+jask_status jk_array_flush(const jask_array *array, jask_error *err);
+jask_status jk_array_publish(jask_array *array, jask_error *err);
+
 /* The files of two arrays are the same (device and inode). */
 bool jk_array_same_file(const jask_array *a, const jask_array *b);
 

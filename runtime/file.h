@@ -101,8 +101,10 @@ jask_status jk_output_resolve(const char *target, char **out, jask_error *err);
 jask_status jk_output_beside(const char *target, const char *suffix, char **out, jask_error *err);
 
 /* Give it its name, replacing what bore it; with `sync` the bytes are durable before and the name
- * after. */
+ * after. In two halves where there is still something to decide between: nobody sees the first. */
 jask_status jk_output_commit(jk_output *output, bool sync, jask_error *err);
+jask_status jk_output_flush(const jk_output *output, bool sync, jask_error *err);
+jask_status jk_output_publish(jk_output *output, bool sync, jask_error *err);
 
 /* Discard what is not committed. NULL allowed. */
 void jk_output_close(jk_output *output);

@@ -333,19 +333,30 @@ static jask_status check_inputs(const jk_dot *dot, const jask_array *a, const ja
     return st;
 }
 
-static void tell_done(const jk_dot *dot, const jk_run_stats *stats, double seconds)
+/* All is computed. */
+static jask_status tell(const jk_dot *dot, const jk_run_stats *stats, double fraction,
+                        double seconds, jask_error *err)
 {
     jask_progress p = {
         .struct_size = sizeof p,
         .steps_done = dot->plan.steps,
         .steps_total = dot->plan.steps,
-        .fraction = 1,
+        .fraction = fraction,
         .file_read_bytes = stats->io.file_read_bytes,
         .file_write_bytes = stats->io.file_write_bytes,
         .seconds = seconds,
     };
-    /* The result is committed: there is nothing left to cancel. */
-    (void)jk_context_progress(dot->ctx, &p, NULL);
+    return jk_context_progress(dot->ctx, &p, err);
+}
+
+/* The disk can be waited for long: that may be canceled, for only the name is missing then. */
+static jask_status commit(const jk_dot *dot, jask_array *d, const jk_run_stats *stats, double start,
+                          jask_error *err)
+{
+    jask_status st = jk_array_flush(d, err);
+    if (!st)
+        st = tell(dot, stats, 0.99, jk_clock_seconds() - start, err);
+    return st ? st : jk_array_publish(d, err);
 }
 
 /* What this run was to move. */
@@ -433,7 +444,7 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
         st = check_inputs(&dot, a, b, err);
     computed = jk_clock_seconds();
     if (!st && dot.args.output)
-        st = jask_array_commit(d, err);
+        st = commit(&dot, d, &stats, start, err);
     if (st)
         goto out;
     if (dot.resume)
@@ -443,7 +454,8 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
     stats.io.disk_read_bytes = read_after - read_before;
     stats.io.disk_write_bytes = written_after - written_before;
     jk_context_add_io(dot.ctx, &stats.io);
-    tell_done(&dot, &stats, done - start);
+    /* The result is committed: there is nothing left to cancel. */
+    (void)tell(&dot, &stats, 1, done - start, NULL);
     if (report)
         fill_report(&dot, &stats, done - start, done - computed, report);
     if (out_d) {

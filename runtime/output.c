@@ -329,7 +329,7 @@ static int sync_retrying(int fd)
 }
 
 /* Errors of writes that the system has put off come out here at the latest. */
-static jask_status flush(const jk_output *output, bool sync, jask_error *err)
+jask_status jk_output_flush(const jk_output *output, bool sync, jask_error *err)
 {
     int copy;
     if (sync) {
@@ -381,11 +381,11 @@ static jask_status give_name(jk_output *output, bool *named, jask_error *err)
     return jk_fail_errno(err, "give '%s' its name", output->file.name);
 }
 
-jask_status jk_output_commit(jk_output *output, bool sync, jask_error *err)
+jask_status jk_output_publish(jk_output *output, bool sync, jask_error *err)
 {
     bool named = false;
-    jask_status st = flush(output, sync, err);
-    if (!st && !output->temp_name)
+    jask_status st = JASK_OK;
+    if (!output->temp_name)
         st = give_name(output, &named, err);
     if (st)
         return st;
@@ -400,6 +400,12 @@ jask_status jk_output_commit(jk_output *output, bool sync, jask_error *err)
         return jk_fail_errno(err, "'%s' is complete, but its directory could not be synced",
                              output->file.name);
     return JASK_OK;
+}
+
+jask_status jk_output_commit(jk_output *output, bool sync, jask_error *err)
+{
+    jask_status st = jk_output_flush(output, sync, err);
+    return st ? st : jk_output_publish(output, sync, err);
 }
 
 void jk_output_close(jk_output *output)

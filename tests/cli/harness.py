@@ -2,7 +2,9 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import traceback
 
 import npyfile
 
@@ -133,3 +135,37 @@ class Box:
         """The values of A times B."""
         self.succeeds(a, b, "-o", "d.npy", "-q", *options, **how)
         return self.read("d.npy")
+
+
+def outcome(function, tools):
+    """"ok", "not ok" or "skip", and why."""
+    box = Box(*tools)
+    try:
+        function(box)
+    except Skipped as why:
+        return "skip", str(why)
+    except Failed as why:
+        return "not ok", str(why)
+    except Exception:
+        return "not ok", traceback.format_exc()
+    finally:
+        box.close()
+    return "ok", ""
+
+
+def run_cases(tools, names):
+    """Run the registered cases whose names hold one of `names` (none: all), report in TAP, exit."""
+    cases = [c for c in CASES if not names or any(n in c.__name__ for n in names)]
+    failed = 0
+    print(f"TAP version 13\n1..{len(cases)}", flush=True)
+    for number, function in enumerate(cases, 1):
+        verdict, why = outcome(function, tools)
+        failed += verdict == "not ok"
+        title = f"{function.__name__}: {' '.join(function.__doc__.split())}"
+        if verdict == "skip":
+            print(f"ok {number} - {title} # SKIP {why}", flush=True)
+            continue
+        print(f"{verdict} {number} - {title}", flush=True)
+        for line in why.splitlines():
+            print(f"# {line}", flush=True)
+    sys.exit(1 if failed else 0)
