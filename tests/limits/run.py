@@ -140,7 +140,54 @@ def files_far_larger_than_the_group(folder):
         os.rmdir(group)
 
 
-TESTS = [budgets_hold, memory_does_not_grow_with_k, files_far_larger_than_the_group]
+def write_holes(path, rows, cols, descr='<f4', order='False'):
+    """Zeros that take no room on the disk, but as much page cache as others when they are read."""
+    header = "{'descr': '%s', 'fortran_order': %s, 'shape': (%d, %d), }" % (descr, order, rows, cols)
+    header += ' ' * (-(len(header) + 11) % 64) + '\n'
+    with open(path, 'wb') as out:
+        out.write(b'\x93NUMPY\x01\0' + len(header).to_bytes(2, 'little') + header.encode())
+        out.truncate(10 + len(header) + rows * cols * int(descr[-1]))
+
+
+def default_budget_keeps_to_the_group(folder):
+    """Nobody names a budget in a group of 128 MiB: files of 1 GiB are read, and one of 256 MiB is
+    written, without a kill."""
+    group = make_group(128 * MIB)
+    try:
+        a, b, c, thin = (os.path.join(folder, name + '.npy') for name in ('a', 'b', 'c', 'thin'))
+        write_holes(a, 65536, 4096)
+        write_holes(b, 4096, 16)
+        write_ones(thin, 8192, 8)
+        for args in ([a, b, '-o', c], [thin, thin, '--tb', '-o', c]):
+            report, peak = watch(args, enter(group))
+            print('# %.0f MiB group: took a budget of %.1f MiB, %.1f MiB private'
+                  % (128, report['budget_bytes'] / MIB, peak / MIB))
+            assert report['budget_bytes'] < 128 * MIB
+        with open(c, 'rb') as result:
+            result.seek(128)
+            assert result.read(4096) == b'\0\0\0\x41' * 1024, 'wrong elements'
+    finally:
+        os.rmdir(group)
+
+
+def every_form_of_input_takes_the_same_memory(folder):
+    """Byte order and Fortran order are undone piece by piece, never in a copy of the whole."""
+    peaks = {}
+    for descr, order in (('<f4', 'False'), ('>f4', 'False'), ('<f4', 'True'), ('>f4', 'True')):
+        a, b, c = (os.path.join(folder, name + '.npy') for name in 'abc')
+        write_holes(a, 4096, 6144, descr, order)
+        write_holes(b, 6144, 1024, descr, order)
+        write_holes(c, 4096, 1024, descr, order)
+        _, peak = watch([a, b, '--c', c, '--beta', '1', '-o', os.path.join(folder, 'd.npy'), '-b',
+                         '16MiB'])
+        peaks[descr, order] = peak
+    print('# 16 MiB budget: %s MiB private' % ', '.join('%.1f' % (p / MIB) for p in peaks.values()))
+    assert max(peaks.values()) <= 16 * MIB + ALLOWANCE, peaks
+    assert max(peaks.values()) - min(peaks.values()) <= 5 * MIB, peaks
+
+
+TESTS = [budgets_hold, memory_does_not_grow_with_k, files_far_larger_than_the_group,
+         default_budget_keeps_to_the_group, every_form_of_input_takes_the_same_memory]
 failed = 0
 print('1..%d' % len(TESTS))
 for number, test in enumerate(TESTS, 1):
