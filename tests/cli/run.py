@@ -11,11 +11,13 @@ sys.dont_write_bytecode = True
 
 import cases_budget  # noqa: E402,F401 (importing registers the cases)
 import cases_files  # noqa: E402,F401
+import cases_limits  # noqa: E402,F401
 import cases_numbers  # noqa: E402,F401
 import cases_options  # noqa: E402,F401
 import cases_output  # noqa: E402,F401
 import cases_report  # noqa: E402,F401
 import cases_scale  # noqa: E402,F401
+import cases_settings  # noqa: E402,F401
 import cases_signals  # noqa: E402,F401
 import harness  # noqa: E402
 
