@@ -384,7 +384,7 @@ jask_status jk_context_progress(const jask_context *ctx, const jask_progress *pr
                                 jask_error *err)
 {
     if (ctx->progress && ctx->progress(progress, ctx->progress_user) != 0)
-        return jk_fail(err, JASK_ERR_CANCELED, "canceled by the progress callback");
+        return jk_fail(err, JASK_ERR_CANCELED, "canceled");
     return JASK_OK;
 }
 

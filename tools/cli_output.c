@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static void write_line(const char *tool, const char *fmt, va_list args)
@@ -50,7 +51,10 @@ static int exit_code(const jask_error *err)
 int cli_fail(const cli_options *options, const jask_error *err)
 {
     int code = exit_code(err);
-    cli_error(options->tool, "%s", err->msg);
+    if (code > 128)
+        cli_error(options->tool, "stopped by SIG%s: %s", sigabbrev_np(code - 128), err->msg);
+    else
+        cli_error(options->tool, "%s", err->msg);
     if (options->json) {
         cli_json json = {.file = stdout};
         cli_json_begin(&json, NULL, '{');

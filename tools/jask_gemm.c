@@ -196,7 +196,7 @@ static jask_status run_all(job *j, bool *out_passed, jask_error *err)
     jask_status st = j->options->size.m < 0 ? JASK_OK : make_inputs(j, err);
     for (int run = 1; run <= j->options->repeat && st == JASK_OK; run++) {
         if (cli_stop_signal())
-            return fail(err, JASK_ERR_CANCELED, "stopped by a signal");
+            return fail(err, JASK_ERR_CANCELED, "between two runs");
         st = run_once(j, run, out_passed, err);
     }
     return st;
