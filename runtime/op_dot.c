@@ -443,6 +443,8 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
     if (!st)
         st = check_inputs(&dot, a, b, err);
     computed = jk_clock_seconds();
+    if (!st && dot.resume)
+        st = jk_resume_settle(dot.resume, err);
     if (!st && dot.args.output)
         st = commit(&dot, d, &stats, start, err);
     if (st)

@@ -422,12 +422,6 @@ const char *jk_resume_note(const jk_resume *resume)
     return resume->note;
 }
 
-void jk_resume_finish(jk_resume *r)
-{
-    (void)unlink(r->journal_path); /* without a partial result beside it, it stands for nothing */
-    r->finished = true;
-}
-
 static void stop_thread(jk_resume *r)
 {
     pthread_mutex_lock(&r->lock);
@@ -436,6 +430,21 @@ static void stop_thread(jk_resume *r)
     pthread_mutex_unlock(&r->lock);
     if (r->started)
         pthread_join(r->thread, NULL);
+    r->started = false;
+}
+
+jask_status jk_resume_settle(jk_resume *r, jask_error *err)
+{
+    stop_thread(r);
+    if (r->error.code && err)
+        *err = r->error;
+    return r->error.code;
+}
+
+void jk_resume_finish(jk_resume *r)
+{
+    (void)unlink(r->journal_path); /* without a partial result beside it, it stands for nothing */
+    r->finished = true;
 }
 
 /* What has been done since the last batch. */

@@ -29,6 +29,10 @@ const char *jk_resume_note(const jk_resume *resume);
  * later and by another thread, once they are durable: an error may be that of earlier tiles. */
 jask_status jk_resume_tile_done(jk_resume *resume, int64_t tile, jask_error *err);
 
+/* End recording, and give its error if it had one: the system tells an error of the disk once, so a
+ * sync that comes after it may well succeed. To be called before the result is committed. */
+jask_status jk_resume_settle(jk_resume *resume, jask_error *err);
+
 /* The result has its name: nothing is left to resume. */
 void jk_resume_finish(jk_resume *resume);
 

@@ -3,6 +3,7 @@
 #include "e2e.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,6 +23,31 @@ double __wrap_jk_clock_seconds(void)
 {
     static _Atomic unsigned calls;
     return __real_jk_clock_seconds() + 0.06 * calls++;
+}
+
+/* The fail_at-th wait for the disk fails, as on a disk that breaks; the system says so only once.
+ */
+static _Atomic int syncs, fail_at;
+
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+static bool sync_fails(void)
+{
+    errno = EIO;
+    return ++syncs == fail_at;
+}
+
+int __wrap_fdatasync(int fd)
+{
+    return sync_fails() ? -1 : __real_fdatasync(fd);
+}
+
+int __wrap_fsync(int fd)
+{
+    return sync_fails() ? -1 : __real_fsync(fd);
 }
 
 static double real_value(unsigned seed, int64_t i, int64_t j)
@@ -44,7 +70,7 @@ typedef struct run {
 static int stop_when_told(const jask_progress *p, void *user)
 {
     const run *r = user;
-    return (double)p->steps_done >= r->stop_at * (double)p->steps_total;
+    return r->stop_at < 1 && (double)p->steps_done >= r->stop_at * (double)p->steps_total;
 }
 
 static jask_context *context(run *r)
@@ -376,4 +402,38 @@ Test(resume, leaves_no_files_that_hold_nothing)
     cr_assert_eq(report.resumed_tiles, 0);
     cr_assert_not(exists("d.npy.jask-journal") || exists("d.npy.jask-partial"));
     cr_assert_eq(multiply(&r, "missing/d.npy", true, &report, &err), JASK_ERR_IO);
+}
+
+/* Whichever wait for the disk fails, before or after the last tile: the run fails, what is recorded
+ * is right, and the next run ends with the same bits. */
+Test(resume, survives_a_disk_that_fails_once)
+{
+    run r = plain_run();
+    jask_report report;
+    jask_error err;
+    int failed = 0;
+    r.stop_at = 2;
+    write_inputs(&r);
+    cr_assert_eq(multiply(&r, "whole.npy", false, &report, &err), JASK_OK, "%s", err.msg);
+    for (int at = 1;; at++) {
+        syncs = 0;
+        fail_at = at;
+        jask_status st = multiply(&r, "d.npy", true, &report, &err);
+        bool reached = syncs >= at;
+        fail_at = 0;
+        if (st) {
+            failed++;
+            cr_assert_eq(st, JASK_ERR_IO);
+            cr_assert_not_null(strstr(err.msg, "sync"), "%s", err.msg);
+            cr_assert_not(exists("d.npy"));
+            cr_assert_eq(multiply(&r, "d.npy", true, &report, &err), JASK_OK, "%s", err.msg);
+            check_moved(&report);
+        }
+        check_same_bytes("d.npy", "whole.npy");
+        cr_assert_not(exists("d.npy.jask-journal") || exists("d.npy.jask-partial"));
+        remove(e2e_path("d.npy"));
+        if (!reached)
+            break;
+    }
+    cr_assert_geq(failed, 3);
 }
