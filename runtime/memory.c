@@ -13,14 +13,16 @@
 typedef struct group_files {
     const char *limit[2]; /* the second may be NULL */
     const char *use;
-    const char *reclaimable; /* key in memory.stat: page cache that goes when memory is wanted */
+    const char *reclaimable[2]; /* keys in memory.stat: page cache, which goes when memory is
+                                   wanted; MemAvailable counts it in the same way */
 } group_files;
 
-static const group_files v1_files = {
-    {"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes", "total_inactive_file"};
+static const group_files v1_files = {{"memory.limit_in_bytes", NULL},
+                                     "memory.usage_in_bytes",
+                                     {"total_inactive_file", "total_active_file"}};
 /* Beyond memory.high a group is throttled until it barely moves: as much a limit as memory.max. */
 static const group_files v2_files = {
-    {"memory.max", "memory.high"}, "memory.current", "inactive_file"};
+    {"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file"}};
 
 /* The least found so far. */
 typedef struct least_found {
@@ -91,8 +93,9 @@ static void consider_group(const jk_cgroup *group, const group_files *files, uin
     if (limit >= NO_LIMIT || limit > total)
         return;
     jk_cgroup_number(group, files->use, "", &use);
-    if (jk_cgroup_number(group, "memory.stat", files->reclaimable, &value))
-        use -= value < use ? value : use;
+    for (int i = 0; i < 2; i++)
+        if (jk_cgroup_number(group, "memory.stat", files->reclaimable[i], &value))
+            use -= value < use ? value : use;
     snprintf(dir, sizeof dir, "%s%s", group->mount, group->below);
     consider(least, limit > use ? limit - use : 0, dir);
 }

@@ -7,7 +7,7 @@
 
 /* Host memory that can be had: the least of MemAvailable and of limit - use for this process's
  * control group and each of its parents, v1 and v2. The limit is memory.high where that is below
- * memory.max; inactive page cache is not use, because the kernel gives it up first. "max", v1's
+ * memory.max; page cache is not use, because the kernel gives it up first. "max", v1's
  * huge number and anything above MemTotal are no limit. `source` (may be NULL) receives
  * "MemAvailable" or the group's path. */
 jask_status jk_memory_available(const char *root, uint64_t *out_bytes, char *source,
