@@ -111,6 +111,9 @@ static cudaError_t copy_call(const char *name, Copy c, cudaStream_t handle)
     Stream *stream = find_stream(handle);
     if (!stream)
         return call.finish(cudaErrorInvalidResourceHandle);
+    bool one_piece = c.rows <= 1 || (c.dst_pitch == c.width && c.src_pitch == c.width);
+    if (!one_piece && (c.dst_pitch > max_pitch || c.src_pitch > max_pitch))
+        return call.finish(cudaErrorInvalidPitchValue);
     if (c.rows > 1 && (c.width > c.dst_pitch || c.width > c.src_pitch))
         return call.finish(cudaErrorInvalidPitchValue);
     if (!kind_fits(c, is_device(address(c.dst)), is_device(address(c.src)))) {

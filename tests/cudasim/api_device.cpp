@@ -67,6 +67,16 @@ static bool attribute(enum cudaDeviceAttr attr, int device, int *value)
     case cudaDevAttrMaxThreadsPerBlock:
         *value = 1024;
         return true;
+    case cudaDevAttrMaxPitch:
+        *value = static_cast<int>(max_pitch);
+        return true;
+    case cudaDevAttrClockRate: // kHz
+    case cudaDevAttrMemoryClockRate:
+        *value = 1000000;
+        return true;
+    case cudaDevAttrGlobalMemoryBusWidth:
+        *value = 256;
+        return true;
     case cudaDevAttrWarpSize:
         *value = 32;
         return true;

@@ -25,6 +25,9 @@
 namespace cusim
 {
 
+// Of two-dimensional copies: far less than any card has, so that tests can pass it.
+constexpr size_t max_pitch = size_t{1} << 20;
+
 constexpr uint64_t page_bytes = 4096;
 
 inline uint64_t round_up(uint64_t value, uint64_t unit)

@@ -88,6 +88,31 @@ static void check_copies(contract_bench *b)
     }
 }
 
+/* Rows farther apart than a card's two-dimensional copies reach. */
+static void check_far_rows(contract_bench *b)
+{
+    enum { ROWS = 3, PITCH = (1 << 20) + 512 };
+    const jk_device_table *t = b->ref.table;
+    unsigned char *from = pinned(b, 64), *to = pinned(b, 64);
+    void *mem;
+    jask_error err;
+    jk_copy copy = {.src = from, .src_pitch = 5, .dst_pitch = PITCH, .row_bytes = 5, .rows = ROWS};
+    for (unsigned i = 0; i < 64; i++)
+        from[i] = (unsigned char)i;
+    must(t->mem_alloc(b->ref.dev, ROWS * (size_t)PITCH, &mem, &err), &err);
+    copy.dst = mem;
+    must(t->upload(b->queue, &copy, &err), &err);
+    copy = (jk_copy){
+        .dst = to, .src = mem, .dst_pitch = 5, .src_pitch = PITCH, .row_bytes = 5, .rows = ROWS};
+    must(t->download(b->queue, &copy, &err), &err);
+    must(t->queue_drain(b->queue, &err), &err);
+    cr_assert_arr_eq(to, from, 5 * ROWS);
+    cr_assert_eq(to[5 * ROWS], 0xff);
+    t->mem_free(b->ref.dev, mem, ROWS * (size_t)PITCH);
+    t->pin_free(b->ref.dev, from, 64);
+    t->pin_free(b->ref.dev, to, 64);
+}
+
 /* The second queue overwrites what the first uploads: only the event makes it come later. An event
  * that was never recorded holds nobody up. */
 static void check_events(contract_bench *b)
@@ -248,6 +273,7 @@ void contract_check(jk_device_ref ref)
     cr_assert_eq((uintptr_t)tiny % ref.info.alignment, 0);
     ref.table->mem_free(ref.dev, tiny, 1);
     check_copies(&b);
+    check_far_rows(&b);
     check_events(&b);
     check_gemm(&b);
     check_overwrite(&b);

@@ -1,0 +1,155 @@
+/* Products through the public API on the CUDA device: what the report says, and which budget holds
+ * for what. */
+#include "../e2e/e2e.h"
+#include "sim.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void begin(void)
+{
+    e2e_init();
+    setenv("JASK_DEVICE", "cuda", 1);
+}
+
+TestSuite(dot_cuda, .init = begin, .fini = e2e_cleanup);
+
+static jask_array *make(const char *name, jask_dtype dtype, int64_t rows, int64_t cols,
+                        unsigned seed)
+{
+    e2e_form form = {.dtype = dtype};
+    const char *path = e2e_path(name);
+    e2e_write(path, form, rows, cols, seed, NULL);
+    return e2e_open(path);
+}
+
+static void check_product(const jask_array *d, int64_t m, int64_t n, int64_t k)
+{
+    double *got = e2e_read(d);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t want = 0;
+            for (int64_t q = 0; q < k; q++)
+                want += e2e_value(1, i, q) * e2e_value(2, q, j);
+            if (got[i * n + j] != (double)want)
+                cr_assert_fail("(%" PRId64 ",%" PRId64 "): %g, not %" PRId64, i, j, got[i * n + j],
+                               want);
+        }
+    free(got);
+}
+
+Test(dot_cuda, reports_the_card_and_the_precision)
+{
+    static const struct {
+        jask_dtype dtype;
+        const char *precision, *reported;
+    } cases[] = {{JASK_F32, "f32", "f32"}, {JASK_F32, "tf32", "tf32"}, {JASK_F64, "tf32", "f64"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cusim_config config = sim_config(i + 1);
+        jask_report report;
+        jask_context *ctx;
+        jask_array *a, *b, *d;
+        setenv("JASK_PRECISION", cases[i].precision, 1);
+        cusim_reset(&config);
+        ctx = e2e_context(64 << 10, "auto", true);
+        a = make("a.npy", cases[i].dtype, 70, 50, 1);
+        b = make("b.npy", cases[i].dtype, 50, 90, 2);
+        d = e2e_dot(ctx, a, b, NULL, &report);
+        check_product(d, 70, 90, 50); /* so small that TF32 is exact */
+        cr_assert_str_eq(report.device, "cuda:0");
+        cr_assert_not_null(strstr(report.device_description, "PCI 0000:01:00.0"));
+        cr_assert_str_eq(report.precision, cases[i].reported);
+        cr_assert_str_empty(report.note);
+        cr_assert_str_empty(report.device_note);
+        cr_assert_gt(report.peak_host_bytes, 0);
+        jask_array_close(a);
+        jask_array_close(b);
+        jask_array_close(d);
+        jask_context_close(ctx);
+        sim_check_clean("case", i);
+    }
+}
+
+/* A budget above 0.8 of the card's free memory is clamped; staging keeps to its own. */
+Test(dot_cuda, keeps_to_a_budget_for_the_card_and_one_for_staging)
+{
+    cusim_config config = sim_config(1);
+    jask_config in_force;
+    jask_report report;
+    jask_context *ctx;
+    jask_array *a, *b, *d;
+    cusim_stats stats;
+    jask_error err;
+    config.device_bytes = 1 << 20;
+    cusim_reset(&config);
+    setenv("JASK_HOST_BUDGET", "64KiB", 1);
+    ctx = e2e_context(1ULL << 40, "auto", true);
+    cr_assert_eq(jask_get_config(ctx, &in_force, sizeof in_force, &err), JASK_OK);
+    cr_assert_eq(in_force.memory_budget_bytes, (1 << 20) / 5 * 4);
+    cr_assert_eq(in_force.host_budget_bytes, 64 << 10);
+    cr_assert_str_eq(in_force.available_source, "free memory of cuda:0");
+    a = make("a.npy", JASK_F32, 400, 500, 1);
+    b = make("b.npy", JASK_F32, 500, 300, 2);
+    d = e2e_dot(ctx, a, b, NULL, &report);
+    check_product(d, 400, 300, 500);
+    cusim_get_stats(&stats);
+    cr_assert_leq(stats.peak_bytes, in_force.memory_budget_bytes);
+    cr_assert_leq(stats.pinned_peak_bytes, 64 << 10);
+    cr_assert_eq(report.peak_host_bytes, stats.pinned_peak_bytes);
+    jask_context_close(ctx);
+    setenv("JASK_HOST_BUDGET", "8KiB", 1);
+    ctx = e2e_context(1 << 20, "auto", true);
+    jask_array_close(d);
+    cr_assert_eq(jask_dot(ctx, a, b, NULL, &d, NULL, &err), JASK_ERR_BUDGET);
+    cr_assert_not_null(strstr(err.msg, "24KiB"), "%s", err.msg);
+    jask_array_close(a);
+    jask_array_close(b);
+    jask_context_close(ctx);
+    sim_check_clean("case", 0);
+}
+
+/* Two operations at once share a context, its card and its one cuBLAS handle. */
+typedef struct task {
+    jask_context *ctx;
+    const jask_array *a, *b;
+    jask_array *d;
+    jask_status st;
+    jask_error err;
+} task;
+
+static void *run_task(void *arg)
+{
+    task *t = arg;
+    t->st = jask_dot(t->ctx, t->a, t->b, NULL, &t->d, NULL, &t->err);
+    return NULL;
+}
+
+Test(dot_cuda, several_operations_share_a_context)
+{
+    cusim_config config = sim_config(4);
+    jask_context *ctx;
+    jask_array *a, *b;
+    pthread_t threads[3];
+    task tasks[3];
+    cusim_reset(&config);
+    ctx = e2e_context(64 << 10, "auto", true);
+    a = make("a.npy", JASK_F32, 120, 60, 1);
+    b = make("b.npy", JASK_F32, 60, 80, 2);
+    for (int i = 0; i < 3; i++) {
+        tasks[i] = (task){.ctx = ctx, .a = a, .b = b};
+        cr_assert_eq(pthread_create(&threads[i], NULL, run_task, &tasks[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        cr_assert_eq(tasks[i].st, JASK_OK, "%s", tasks[i].err.msg);
+        check_product(tasks[i].d, 120, 80, 60);
+        jask_array_close(tasks[i].d);
+    }
+    jask_array_close(a);
+    jask_array_close(b);
+    jask_context_close(ctx);
+    sim_check_clean("case", 0);
+}
