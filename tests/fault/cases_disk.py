@@ -58,6 +58,16 @@ def a_full_output_disk_leaves_the_older_result(box):
 
 
 @case
+def a_result_in_memory_is_said_once(box):
+    """Not with every run of --repeat."""
+    fill(box, "a.npy", (2, 2), 1)
+    with small_disk(box, 8):
+        result = box.gemm("a.npy", "a.npy", "-o", "disk/d.npy", "--repeat", "3")
+        check(result.code == 0 and result.err.count("\n") == 1 and "disk/d.npy" in result.err
+              and "RAM" in result.err, result)
+
+
+@case
 def a_bind_mount_of_memory_is_still_memory(box):
     """Scratch in RAM is seen through another name."""
     fill(box, "a.npy", (2, 2), 1)
