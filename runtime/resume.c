@@ -407,6 +407,8 @@ jask_status jk_resume_open(jask_context *ctx, const jk_product *product, const c
         jask_array_close(d);
         return st;
     }
+    if (r->note[0])
+        jk_log_write(jk_context_log(ctx), JASK_LOG_WARN, "%s", r->note);
     *out_d = d;
     *out = r;
     return JASK_OK;

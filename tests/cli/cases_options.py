@@ -76,6 +76,7 @@ def usage_errors_name_option_value_and_remedy(box):
         (["--size", "8", "--c", "c.npy", "--beta", "1"], ["--size", "--c"]),
         (["--size", "8", "--dtype", "f16"], ["--dtype", "'f16'", "f32 or f64"]),
         (["--budget"], ["--budget", "needs a value"]),
+        ([*ab, "--repeat", "1", "--resume"], ["--resume", "--output"]),
     ]
     for size in ("", "x", "8x8", "8x8x8x8", "8x8x", "x8x8", "-8", "8.0", "1e3", " 8", "8 ",
                  "9223372036854775808", "8xx8x8"):

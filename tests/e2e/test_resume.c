@@ -50,6 +50,21 @@ int __wrap_fsync(int fd)
     return sync_fails() ? -1 : __real_fsync(fd);
 }
 
+/* Locks, where a test says so, are such as a file system has them that has none. */
+static bool no_locks;
+
+int __real_fcntl64(int fd, int command, void *argument);
+int __wrap_fcntl64(int fd, int command, void *argument);
+
+int __wrap_fcntl64(int fd, int command, void *argument)
+{
+    if (no_locks && command == F_OFD_SETLK) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return __real_fcntl64(fd, command, argument);
+}
+
 static double real_value(unsigned seed, int64_t i, int64_t j)
 {
     return (double)e2e_value(seed, i, j) / 7 + 1e-3 * (double)e2e_value(seed + 1, j, i);
@@ -362,6 +377,19 @@ Test(resume, refuses_a_second_run_for_one_output)
     jask_error err;
     cr_assert_eq(multiply(&r, "d.npy", true, &report, &err), JASK_OK, "%s", err.msg);
     cr_assert_gt(report.resumed_tiles, 0);
+}
+
+Test(resume, warns_where_nothing_can_be_locked_and_goes_on)
+{
+    run r = plain_run();
+    jask_report report;
+    jask_error err;
+    no_locks = true;
+    stopped_run(&r);
+    cr_assert_eq(multiply(&r, "d.npy", true, &report, &err), JASK_OK, "%s", err.msg);
+    cr_assert_gt(report.resumed_tiles, 0);
+    cr_assert_not_null(strstr(report.note, "cannot be locked"), "%s", report.note);
+    no_locks = false;
 }
 
 Test(resume, needs_an_output_that_is_no_input)
