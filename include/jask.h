@@ -55,12 +55,12 @@ JASK_API const char *jask_version(void);
 
 typedef enum jask_status {
     JASK_OK = 0,
-    JASK_ERR_ARG,         /**< an argument is wrong: shapes, ranges, names */
-    JASK_ERR_CONFIG,      /**< a setting is missing or wrong: no budget, scratch directory in RAM */
-    JASK_ERR_BUDGET,      /**< no plan fits the memory budget; the message names the least that does */
-    JASK_ERR_NOMEM,       /**< the system refused memory or another resource */
-    JASK_ERR_IO,          /**< a file operation failed; sys_errno says why */
-    JASK_ERR_FORMAT,      /**< a file is not what its name or header claims */
+    JASK_ERR_ARG,    /**< an argument is wrong: shapes, ranges, names */
+    JASK_ERR_CONFIG, /**< a setting is missing or wrong: no budget, scratch directory in RAM */
+    JASK_ERR_BUDGET, /**< no plan fits the memory budget; the message names the least that does */
+    JASK_ERR_NOMEM,  /**< the system refused memory or another resource */
+    JASK_ERR_IO,     /**< a file operation failed; sys_errno says why */
+    JASK_ERR_FORMAT, /**< a file is not what its name or header claims */
     JASK_ERR_UNSUPPORTED, /**< well-formed, but not something jask does */
     JASK_ERR_DEVICE,      /**< the named device cannot be had, or failed */
     JASK_ERR_CANCELED,    /**< the progress callback asked to stop */
@@ -152,7 +152,7 @@ typedef struct jask_progress {
     size_t struct_size;
     int64_t steps_done;
     int64_t steps_total;
-    double fraction; /**< of the work, 0 to 1, never decreasing, 1 only when the result is committed */
+    double fraction; /**< of the work, 0 to 1; never decreases, 1 only after the commit */
     uint64_t file_read_bytes;
     uint64_t file_write_bytes;
     double seconds;
@@ -199,17 +199,17 @@ typedef struct jask_options {
                                        does one after the other, 0: not set (overlap) */
     int sync;                     /**< JASK_SYNC; 1 makes a result durable before it gets its name,
                                        -1 leaves that to the system, 0: not set (durable) */
-    int io_threads;               /**< JASK_IO_THREADS; threads that read files, 1 to 64. 0: not set */
-    jask_progress_fn progress;    /**< may be NULL */
-    void *progress_user;          /**< handed to progress */
-    const char *precision;        /**< JASK_PRECISION; "f32" (IEEE arithmetic) or "tf32" (lets a
+    int io_threads;            /**< JASK_IO_THREADS; threads that read files, 1 to 64. 0: not set */
+    jask_progress_fn progress; /**< may be NULL */
+    void *progress_user;       /**< handed to progress */
+    const char *precision;     /**< JASK_PRECISION; "f32" (IEEE arithmetic) or "tf32" (lets a
                                        device that can round the inputs of f32 products to 10 bits,
                                        which is faster). NULL: not set (f32) */
-    const char *cublas;           /**< JASK_CUBLAS; the file of the cuBLAS library for a CUDA device.
+    const char *cublas;        /**< JASK_CUBLAS; the file of the cuBLAS library for a CUDA device.
                                        NULL: not set (searched for) */
-    jask_log_fn log;              /**< may be NULL: the library itself prints nothing */
-    void *log_user;               /**< handed to log */
-    const char *log_level;        /**< JASK_LOG_LEVEL; the last level that is logged: "error", "warn",
+    jask_log_fn log;           /**< may be NULL: the library itself prints nothing */
+    void *log_user;            /**< handed to log */
+    const char *log_level;     /**< JASK_LOG_LEVEL; the last level that is logged: "error", "warn",
                                        "info" or "debug". NULL: not set (warn) */
 } jask_options;
 
@@ -239,13 +239,13 @@ typedef struct jask_config {
     size_t struct_size;
     uint64_t memory_budget_bytes; /**< after the clamp to 0.8 x available */
     uint64_t asked_budget_bytes;
-    uint64_t available_bytes; /**< when the context was opened, where the budget lies */
+    uint64_t available_bytes;     /**< when the context was opened, where the budget lies */
     const char *available_source; /**< what set the limit: "MemAvailable", a cgroup's path, or "free
                                        memory of cuda:0" */
-    const char *scratch_dir; /**< absolute */
-    const char *device;      /**< the device that works, "host" */
-    uint64_t host_budget_bytes; /**< for staging beside a device with memory of its own; else 0 */
-    const char *device_note; /**< why "auto" took no better device; else "" */
+    const char *scratch_dir;      /**< absolute */
+    const char *device;           /**< the device that works, "host" */
+    uint64_t host_budget_bytes;   /**< for staging beside a device with memory of its own; else 0 */
+    const char *device_note;      /**< why "auto" took no better device; else "" */
 } jask_config;
 
 /** Read the settings in force; ctx NULL is the process-wide default.
@@ -301,7 +301,7 @@ JASK_API jask_status jask_context_setting(jask_context *ctx, int index, const ch
 /** One device as jask-info lists it. `usable` is 0 with a reason in `note` when it cannot be had. */
 typedef struct jask_device_info {
     size_t struct_size;
-    char name[64];        /**< as the device option takes it: "host", "cuda:0" */
+    char name[64];         /**< as the device option takes it: "host", "cuda:0" */
     char description[160]; /**< model, library, threads */
     uint64_t total_bytes;
     uint64_t free_bytes;
@@ -439,8 +439,8 @@ typedef struct jask_io_cost {
 } jask_io_cost;
 
 /** The sum over all operations of a context since it was opened. ctx NULL is the default context. */
-JASK_API jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out,
-                                          size_t struct_size, jask_error *err);
+JASK_API jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out, size_t struct_size,
+                                          jask_error *err);
 
 /** What an operation did. Seconds of stages overlap, so they may add up to more than `seconds`. */
 typedef struct jask_report {
@@ -458,10 +458,11 @@ typedef struct jask_report {
     double stall_seconds;   /**< the products waited for data */
     uint64_t budget_bytes;
     uint64_t peak_device_bytes;
-    uint64_t peak_host_bytes; /**< staging beside a device; on the host device all is device memory */
-    char precision[8];        /**< how products were computed: "f32", "tf32" or "f64" */
+    uint64_t
+        peak_host_bytes; /**< staging beside a device; on the host device all is device memory */
+    char precision[8];   /**< how products were computed: "f32", "tf32" or "f64" */
     char device_description[160]; /**< model and, for a card, its PCI bus id */
-    char device_note[256]; /**< why "auto" took no better device; else "" */
+    char device_note[256];        /**< why "auto" took no better device; else "" */
     char note[256];        /**< a warning: what went less well than planned, such as pinned memory
                                 that was refused; else "" */
     int64_t resumed_tiles; /**< of the result, that an earlier run had finished */
@@ -479,7 +480,7 @@ typedef struct jask_dot_args {
     const jask_array *c; /**< read only when beta is not 0; m x n, of A's type. May be NULL when
                               beta is 0 */
     const char *output;  /**< path of the .npy result. NULL: a nameless array in scratch */
-    int resume;          /**< 0; non-zero makes a run that can be stopped or killed and started again:
+    int resume; /**< 0; non-zero makes a run that can be stopped or killed and started again:
                               see jask_dot */
 } jask_dot_args;
 
@@ -533,11 +534,11 @@ JASK_API jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, in
  *  vector, in units of the rounding error to be expected (runtime/verify_verdict.c has the formula). */
 typedef struct jask_verification {
     size_t struct_size;
-    int passed;            /**< max_z <= 8 and rms_z <= 5 */
-    double max_z;          /**< largest |z| over all rows; infinite where a row must be finite and is
+    int passed;        /**< max_z <= 8 and rms_z <= 5 */
+    double max_z;      /**< largest |z| over all rows; infinite where a row must be finite and is
                                 not, or the other way round */
-    double rms_z;          /**< root mean square of z */
-    int64_t worst_row;     /**< the one with max_z; -1 when no row could be checked */
+    double rms_z;      /**< root mean square of z */
+    int64_t worst_row; /**< the one with max_z; -1 when no row could be checked */
     double relative_error; /**< estimated Frobenius norm of the error over that of D */
     double seconds;
     uint64_t file_read_bytes;

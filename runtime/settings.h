@@ -30,8 +30,9 @@ typedef struct jk_settings {
     jk_setting_value value[JK_SET_COUNT];
 } jk_settings;
 
-/* Resolve every setting: explicit beats environment beats default. CONFIG names the option or variable
- * and quotes the value when one cannot be read; sizes, choices and counts are checked here. */
+/* Resolve every setting: explicit beats environment beats default. CONFIG names the option or
+ * variable and quotes the value when one cannot be read; sizes, choices and counts are checked
+ * here. */
 jask_status jk_settings_init(jk_settings *out, const jask_options *options, jask_error *err);
 void jk_settings_fini(jk_settings *settings);
 

@@ -150,8 +150,8 @@ static void check_replay(const jk_plan *plan)
     free(b.held);
 }
 
-/* A run that begins at any tile finds in its slots what it does not copy, and moves what jk_plan_rest
- * says. */
+/* A run that begins at any tile finds in its slots what it does not copy, and moves what
+ * jk_plan_rest says. */
 static void check_rest(const jk_plan *plan, int64_t first_tile)
 {
     const jk_problem *p = &plan->problem;
