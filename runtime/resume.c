@@ -276,8 +276,8 @@ static jask_status begin_journal(jk_resume *r, const char *facts, int dir_fd, ja
     else
         st = jk_file_write(&r->file, 0, bytes, r->journal.header_bytes, err);
     free(bytes);
-    if (!st && fsync(r->file.fd) != 0)
-        st = jk_fail_errno(err, "sync the journal '%s'", r->journal_path);
+    if (!st)
+        st = sync_data(&r->file, err);
     /* Not every file system can; then names are durable with their files. */
     (void)fsync(dir_fd);
     return st;
