@@ -466,6 +466,7 @@ jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b
     }
 out:
     jk_resume_close(dot.resume, st ? err : NULL);
+    dot.resume = NULL;
     log_end(&dot, &stats, st, err);
     jask_array_close(d);
     jk_context_put(dot.ctx);
