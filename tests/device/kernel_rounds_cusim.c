@@ -16,6 +16,11 @@ bool kernel_round(int round)
     return true;
 }
 
+int64_t kernel_many(void)
+{
+    return ((int64_t)1 << 22) + 17;
+}
+
 const char *kernel_complaint(void)
 {
     static char leaks[1024];

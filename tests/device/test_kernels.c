@@ -345,3 +345,31 @@ Test(kernels, the_probe_writes_its_words)
     operand_close(&words);
     cr_assert_str_empty(kernel_complaint());
 }
+
+/* Each element is doubled once, wherever it lies: indices have 64 bits. */
+Test(kernels, an_array_is_covered_to_its_end)
+{
+    kernel_round(0);
+    int64_t n = kernel_many();
+    float value;
+    void *x = NULL, *parts = NULL;
+    static jk_range ranges[JK_MAX_PARTS];
+    memset(&value, 0x3f, sizeof value);
+    for (int misaligned = 0; misaligned < 2; misaligned++) {
+        size_t bytes = (size_t)(n + 1) * sizeof value;
+        check(cudaMalloc(&x, bytes), "cudaMalloc");
+        check(cudaMalloc(&parts, sizeof ranges), "cudaMalloc");
+        check(cudaMemsetAsync(x, 0x3f, bytes, NULL), "cudaMemsetAsync");
+        float *first = (float *)x + misaligned;
+        check(jk_cuda_axpby_f32(n, 1, first, 1, first, first, NULL), "axpby");
+        check(jk_cuda_range_f32(n, first, parts, NULL), "range");
+        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        check(cudaMemcpy(ranges, parts, sizeof ranges, cudaMemcpyDeviceToHost), "download");
+        jk_range range = jk_range_join(jk_parts(n), ranges);
+        cr_assert(range.min == 2 * (double)value && range.max == 2 * (double)value,
+                  "%" PRId64 " times %g: %g to %g", n, value, range.min, range.max);
+        check(cudaFree(x), "cudaFree");
+        check(cudaFree(parts), "cudaFree");
+    }
+    cr_assert_str_empty(kernel_complaint());
+}
