@@ -162,8 +162,6 @@ static void log_lacks(jk_log *log, const jk_file *file)
          "the file system reserves no blocks: a full disk will show only while writing"},
         {JK_FILE_IN_RAM, JK_LOG_IN_RAM, JASK_LOG_WARN,
          "it lies in RAM and takes memory beside the budget"},
-        {JK_FILE_UNLOCKED, JK_LOG_UNLOCKED, JASK_LOG_WARN,
-         "it cannot be locked: of two writers the last one wins"},
     };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (file->lacks & notes[i].lack)

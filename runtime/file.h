@@ -9,8 +9,7 @@
 enum {
     JK_FILE_NAMED = 1,      /* being nameless: what is not committed outlives a kill */
     JK_FILE_UNRESERVED = 2, /* its blocks: writing may yet find the disk full */
-    JK_FILE_IN_RAM = 4,     /* a disk under it */
-    JK_FILE_UNLOCKED = 8    /* a lock against other writers */
+    JK_FILE_IN_RAM = 4      /* a disk under it */
 };
 
 typedef struct jk_file {
