@@ -8,8 +8,9 @@
 
 CUSIM_WEAK void __tsan_acquire(void *address);
 CUSIM_WEAK void __tsan_release(void *address);
-CUSIM_WEAK void __tsan_read_range(void *address, unsigned long bytes);
-CUSIM_WEAK void __tsan_write_range(void *address, unsigned long bytes);
+// Signed, as gcc itself declares them.
+CUSIM_WEAK void __tsan_read_range(void *address, long bytes);
+CUSIM_WEAK void __tsan_write_range(void *address, long bytes);
 CUSIM_WEAK void *__tsan_create_fiber(unsigned flags);
 CUSIM_WEAK void __tsan_destroy_fiber(void *fiber);
 CUSIM_WEAK void __tsan_switch_to_fiber(void *fiber, unsigned flags);

@@ -28,7 +28,8 @@ static void tell_tsan_accesses(const Op &op)
     for (const Access &a : op.accesses)
         for (uint64_t row = 0; row < a.range.rows; row++) {
             const void *at = pointer(a.range.base + row * a.range.pitch);
-            (a.write ? __tsan_write_range : __tsan_read_range)(cusim_memory(at), a.range.width);
+            (a.write ? __tsan_write_range : __tsan_read_range)(cusim_memory(at),
+                                                               static_cast<long>(a.range.width));
         }
 }
 
