@@ -22,7 +22,7 @@ static void enter(void)
     tree_enter();
 }
 
-TestSuite(fault, .init = enter, .fini = tree_leave, .timeout = 240);
+TestSuite(fault, .init = enter, .fini = tree_leave, .timeout = 500);
 
 enum { M = 60, N = 70, K = 50 };
 #define BUDGET ((uint64_t)48 << 10)
@@ -318,7 +318,7 @@ static void fail_each_call(const scene *s)
     enter_scene(s);
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
         bool lasts = faults[f].error != EINTR;
-        for (int64_t nth = 1; attempt(f, nth, false); nth += 1 + nth / 64 * 8)
+        for (int64_t nth = 1; attempt(f, nth, false); nth += 1 + nth / 64 * 32)
             if (lasts)
                 attempt(f, nth, true);
     }
