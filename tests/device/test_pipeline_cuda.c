@@ -25,7 +25,8 @@ static const product_shape shapes[] = {
     {300, 1, 40, .with_c = true, .c_fortran = true},
     {5, 6, 900, .with_c = true},
     {700, 101, 9, .ta = true, .tb = true},
-    {1200, 5, 3, .with_c = true}, /* short last tiles share slots with tiles of several bands */
+    {3100, 3, 3,
+     .with_c = true}, /* the last tile has fewer bands than the one before in its slot */
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
