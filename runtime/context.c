@@ -410,6 +410,11 @@ uint64_t jk_context_host_budget(const jask_context *ctx)
     return ctx->host_budget_bytes;
 }
 
+uint64_t jk_context_cpu_budget(const jask_context *ctx)
+{
+    return ctx->device.info.host_memory ? ctx->budget_bytes : ctx->host_budget_bytes;
+}
+
 bool jk_context_tf32(const jask_context *ctx)
 {
     return strcmp(ctx->settings.value[JK_SET_PRECISION].text, "tf32") == 0;

@@ -20,6 +20,8 @@ uint64_t jk_context_budget(const jask_context *ctx);
 jask_status jk_context_explain_budget(const jask_context *ctx, jask_error *err);
 /* For staging beside a device with memory of its own; 0 on the others. */
 uint64_t jk_context_host_budget(const jask_context *ctx);
+/* For work on the CPU, whichever device multiplies. */
+uint64_t jk_context_cpu_budget(const jask_context *ctx);
 bool jk_context_tf32(const jask_context *ctx); /* asked for */
 bool jk_context_sync(const jask_context *ctx); /* NULL: the default, true */
 bool jk_context_pipelined(const jask_context *ctx);

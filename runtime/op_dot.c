@@ -188,7 +188,8 @@ static jask_status make_plan(jk_dot *dot, jask_error *err)
         return jk_context_explain_budget(dot->ctx, err);
     if (!st && dot->plan.schedule == JK_SCHEDULE_EMPTY) {
         dot->plan.problem.k = dot->k;
-        dot->plan.peak_bytes = problem.read_c ? jk_scale_bytes(dot->block_bytes) : 0;
+        dot->plan.peak_bytes =
+            problem.read_c && device->info.host_memory ? jk_scale_bytes(dot->block_bytes) : 0;
     }
     return st;
 }
@@ -311,15 +312,21 @@ static jask_status compute(const jk_dot *dot, const jk_matrix *d, jk_run_stats *
                            jask_error *err)
 {
     jk_product product = describe_product(dot);
+    jask_status st;
     product.d = *d;
     product.resume = dot->resume;
     product.first_tile = dot->resume ? jk_resume_tiles(dot->resume) : 0;
     if (dot->plan.schedule != JK_SCHEDULE_EMPTY)
         return jk_pipeline_run(&product, stats, err);
     memset(stats, 0, sizeof *stats);
-    /* A new array is all zero. */
-    return dot->c.file ? jk_scale_matrix(&dot->c, dot->args.beta, d, dot->block_bytes, stats, err)
-                       : JASK_OK;
+    if (!dot->c.file)
+        return JASK_OK; /* a new array is all zero */
+    st = jk_scale_matrix(&dot->c, dot->args.beta, d, dot->block_bytes, stats, err);
+    if (!st && !jk_context_device(dot->ctx)->info.host_memory) {
+        stats->peak_host_bytes = stats->peak_device_bytes;
+        stats->peak_device_bytes = 0;
+    }
+    return st;
 }
 
 static jask_status check_inputs(const jk_dot *dot, const jask_array *a, const jask_array *b,

@@ -153,7 +153,7 @@ static jask_status run_check(check *c, jask_verification *out, jask_error *err)
         .b = source_of(&b),
         .d = source_of(&d),
         .c = source_of(&add),
-        .memory_bytes = jk_context_budget(c->ctx),
+        .memory_bytes = jk_context_cpu_budget(c->ctx),
         .tick = tell,
         .tick_user = c,
     };

@@ -111,6 +111,37 @@ Test(dot_cuda, keeps_to_a_budget_for_the_card_and_one_for_staging)
     sim_check_clean("case", 0);
 }
 
+/* Nothing to multiply: the card has nothing to do, and the host's budget is the one that counts. */
+Test(dot_cuda, scales_c_on_the_host)
+{
+    cusim_config config = sim_config(1);
+    jask_dot_args args;
+    jask_report report;
+    jask_context *ctx;
+    jask_array *a, *b, *c, *d;
+    double *got;
+    cusim_reset(&config);
+    ctx = e2e_context(64 << 10, "auto", true);
+    a = make("a.npy", JASK_F32, 30, 0, 1);
+    b = make("b.npy", JASK_F32, 0, 40, 2);
+    c = make("c.npy", JASK_F32, 30, 40, 3);
+    jask_dot_args_init(&args, sizeof args);
+    args.beta = 2;
+    args.c = c;
+    d = e2e_dot(ctx, a, b, &args, &report);
+    got = e2e_read(d);
+    cr_assert_eq(got[45], 2 * (double)e2e_value(3, 1, 5));
+    cr_assert_eq(report.peak_device_bytes, 0);
+    cr_assert_gt(report.peak_host_bytes, 0);
+    free(got);
+    jask_array_close(a);
+    jask_array_close(b);
+    jask_array_close(c);
+    jask_array_close(d);
+    jask_context_close(ctx);
+    sim_check_clean("case", 0);
+}
+
 /* Two operations at once share a context, its card and its one cuBLAS handle. */
 typedef struct task {
     jask_context *ctx;
