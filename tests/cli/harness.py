@@ -1,6 +1,5 @@
 """What the cases share: running a tool in a directory of its own, checking what it left there."""
 import os
-import signal
 import shutil
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import tempfile
 import traceback
 
 import npyfile
+import tap
 
 CASES = []
 
@@ -156,9 +156,7 @@ def outcome(function, tools):
 
 def run_cases(tools, names):
     """Run the registered cases whose names hold one of `names` (none: all), report in TAP, exit."""
-    # Whoever runs the tests may ignore signals (nohup, a background job); the programs must not inherit it.
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    tap.default_signals()
     cases = [c for c in CASES if not names or any(n in c.__name__ for n in names)]
     failed = 0
     print(f"TAP version 13\n1..{len(cases)}", flush=True)

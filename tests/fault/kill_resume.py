@@ -7,12 +7,15 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+sys.dont_write_bytecode = True
+
+import tap  # noqa: E402
 
 GEMM = os.path.abspath(sys.argv[1])
 KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 50
@@ -131,21 +134,4 @@ def a_stopped_run_says_how_to_go_on():
     assert digest('c.npy') == digest('whole.npy')
 
 
-TESTS = [kills_change_no_bit, a_stopped_run_says_how_to_go_on]
-failed = 0
-print('1..%d' % len(TESTS))
-home = os.getcwd()
-for number, test in enumerate(TESTS, 1):
-    work = tempfile.mkdtemp(prefix='kill-resume.', dir=os.environ.get('JASK_TEST_TMP', '.'))
-    os.chdir(work)
-    try:
-        test()
-        print('ok %d - %s' % (number, test.__name__), flush=True)
-    except AssertionError as error:
-        failed += 1
-        print('not ok %d - %s (seed %d)\n# %s' % (number, test.__name__, SEED,
-                                                 str(error).replace('\n', '\n# ')), flush=True)
-    finally:
-        os.chdir(home)
-        shutil.rmtree(work)
-sys.exit(failed != 0)
+tap.run([kills_change_no_bit, a_stopped_run_says_how_to_go_on], 'kill-resume', 'seed %d' % SEED)

@@ -4,18 +4,19 @@ smaller than its files. usage: run.py JASK-GEMM   (TAP on stdout)"""
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
-import tempfile
 import time
 
-GEMM = sys.argv[1]
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+sys.dont_write_bytecode = True
+
+import tap  # noqa: E402
+
+GEMM = os.path.abspath(sys.argv[1])
 MIB = 1 << 20
 ALLOWANCE = 32 * MIB  # the library, its threads' stacks and what the BLAS keeps for itself
-
-
-class Skip(Exception):
-    pass
 
 
 def private_bytes(pid):
@@ -61,25 +62,24 @@ def write_ones(path, rows, cols):
             left -= min(left, 65536)
 
 
-def budgets_hold(folder):
+def budgets_hold():
     for mib in (8, 32, 128):
-        _, peak = watch(['--size', '4096', '-b', '%dMiB' % mib, '-s', folder])
+        _, peak = watch(['--size', '4096', '-b', '%dMiB' % mib, '-s', '.'])
         print('# %d MiB budget, 4096^3: %.1f MiB private at most' % (mib, peak / MIB))
         assert 0 < peak <= mib * MIB + ALLOWANCE, '%d MiB budget: %.1f MiB' % (mib, peak / MIB)
 
 
-def memory_does_not_grow_with_k(folder):
+def memory_does_not_grow_with_k():
     peaks = []
     for exponent in (16, 18, 20):
         k = 1 << exponent
-        a, b, c = (os.path.join(folder, name + '.npy') for name in 'abc')
+        a, b, c = (name + '.npy' for name in 'abc')
         write_ones(a, 64, k)
         write_ones(b, k, 64)
         _, peak = watch([a, b, '-o', c, '-b', '16MiB'])
         peaks.append(peak)
         with open(c, 'rb') as result:
             data = result.read()[-64 * 64 * 4:]
-        import struct
         assert set(struct.unpack('<4096f', data)) == {float(k)}, 'K = %d: wrong elements' % k
     print('# K = 2^16, 2^18, 2^20: %s MiB private' % ', '.join('%.1f' % (p / MIB) for p in peaks))
     assert max(peaks) - min(peaks) <= 5 * MIB
@@ -105,7 +105,7 @@ def make_group(limit):
                 out.write(str(limit))
     except OSError as error:
         shutil.rmtree(group, ignore_errors=True)
-        raise Skip('no memory control group can be made: %s' % error) from None
+        raise tap.Skip('no memory control group can be made: %s' % error) from None
     return group
 
 
@@ -123,10 +123,10 @@ def drop_cache(path):
     os.close(fd)
 
 
-def files_far_larger_than_the_group(folder):
+def files_far_larger_than_the_group():
     group = make_group(192 * MIB)
     try:
-        a, b, c = (os.path.join(folder, name + '.npy') for name in 'abc')
+        a, b, c = (name + '.npy' for name in 'abc')
         write_ones(a, 8192, 8192)
         write_ones(b, 8192, 8192)
         drop_cache(a)
@@ -149,12 +149,12 @@ def write_holes(path, rows, cols, descr='<f4', order='False'):
         out.truncate(10 + len(header) + rows * cols * int(descr[-1]))
 
 
-def default_budget_keeps_to_the_group(folder):
+def default_budget_keeps_to_the_group():
     """Nobody names a budget in a group of 128 MiB: files of 1 GiB are read, and one of 256 MiB is
     written, without a kill."""
     group = make_group(128 * MIB)
     try:
-        a, b, c, thin = (os.path.join(folder, name + '.npy') for name in ('a', 'b', 'c', 'thin'))
+        a, b, c, thin = (name + '.npy' for name in ('a', 'b', 'c', 'thin'))
         write_holes(a, 65536, 4096)
         write_holes(b, 4096, 16)
         write_ones(thin, 8192, 8)
@@ -170,15 +170,15 @@ def default_budget_keeps_to_the_group(folder):
         os.rmdir(group)
 
 
-def every_form_of_input_takes_the_same_memory(folder):
+def every_form_of_input_takes_the_same_memory():
     """Byte order and Fortran order are undone piece by piece, never in a copy of the whole."""
     peaks = {}
     for descr, order in (('<f4', 'False'), ('>f4', 'False'), ('<f4', 'True'), ('>f4', 'True')):
-        a, b, c = (os.path.join(folder, name + '.npy') for name in 'abc')
+        a, b, c = (name + '.npy' for name in 'abc')
         write_holes(a, 4096, 6144, descr, order)
         write_holes(b, 6144, 1024, descr, order)
         write_holes(c, 4096, 1024, descr, order)
-        _, peak = watch([a, b, '--c', c, '--beta', '1', '-o', os.path.join(folder, 'd.npy'), '-b',
+        _, peak = watch([a, b, '--c', c, '--beta', '1', '-o', 'd.npy', '-b',
                          '16MiB'])
         peaks[descr, order] = peak
     print('# 16 MiB budget: %s MiB private' % ', '.join('%.1f' % (p / MIB) for p in peaks.values()))
@@ -188,18 +188,4 @@ def every_form_of_input_takes_the_same_memory(folder):
 
 TESTS = [budgets_hold, memory_does_not_grow_with_k, files_far_larger_than_the_group,
          default_budget_keeps_to_the_group, every_form_of_input_takes_the_same_memory]
-failed = 0
-print('1..%d' % len(TESTS))
-for number, test in enumerate(TESTS, 1):
-    work = tempfile.mkdtemp(prefix='limits.', dir='.')
-    try:
-        test(work)
-        print('ok %d - %s' % (number, test.__name__), flush=True)
-    except Skip as reason:
-        print('ok %d - %s # SKIP %s' % (number, test.__name__, reason), flush=True)
-    except AssertionError as error:
-        failed += 1
-        print('not ok %d - %s\n# %s' % (number, test.__name__, error), flush=True)
-    finally:
-        shutil.rmtree(work)
-sys.exit(failed != 0)
+tap.run(TESTS, 'limits')

@@ -4,12 +4,15 @@ the time never sees anything else, and no file is left. usage: kill.py JASK-GEMM
 import hashlib
 import os
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+sys.dont_write_bytecode = True
+
+import tap  # noqa: E402
 
 GEMM = os.path.abspath(sys.argv[1])
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 50
@@ -68,18 +71,4 @@ def kill_rounds():
     print('# seed %d: %d of %d killed, %d complete' % (SEED, killed, ROUNDS, complete))
 
 
-home = os.getcwd()
-work = tempfile.mkdtemp(prefix='kill.', dir=os.environ.get('JASK_TEST_TMP', '.'))
-os.chdir(work)
-fault = ''
-try:
-    kill_rounds()
-except (AssertionError, subprocess.CalledProcessError) as error:
-    fault = 'seed %d: %s' % (SEED, error)
-finally:
-    os.chdir(home)
-    shutil.rmtree(work)
-print('1..1\n%sok 1 - kills leave the old result or the new one' % ('not ' if fault else ''))
-if fault:
-    print('# ' + fault)
-sys.exit(bool(fault))
+tap.run([kill_rounds], 'kill', 'seed %d' % SEED)

@@ -2,12 +2,15 @@
 """Products of files with more than 2^31 elements, which are nearly all hole: little disk, many GiB read.
 usage: large.py JASK-GEMM   (TAP on stdout)"""
 import os
-import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+sys.dont_write_bytecode = True
+
+import tap  # noqa: E402
 
 GEMM = os.path.abspath(sys.argv[1])
 LONG = (1 << 31) + 16
@@ -50,20 +53,4 @@ def rows_longer_than_2_31_elements():
     assert product(2, 1) == (2, 15)
 
 
-TESTS = [sums_over_more_than_2_31_elements, rows_longer_than_2_31_elements]
-failed = 0
-print('1..%d' % len(TESTS))
-home = os.getcwd()
-for number, test in enumerate(TESTS, 1):
-    work = tempfile.mkdtemp(prefix='large.', dir=os.environ.get('JASK_TEST_TMP', '.'))
-    os.chdir(work)
-    try:
-        test()
-        print('ok %d - %s' % (number, test.__name__), flush=True)
-    except AssertionError as error:
-        failed += 1
-        print('not ok %d - %s\n# %s' % (number, test.__name__, error), flush=True)
-    finally:
-        os.chdir(home)
-        shutil.rmtree(work)
-sys.exit(failed != 0)
+tap.run([sums_over_more_than_2_31_elements, rows_longer_than_2_31_elements], 'large')
