@@ -344,7 +344,10 @@ JASK_API jask_status jask_array_create(jask_context *ctx, const char *path, jask
  *  @return JASK_OK; ARG; IO: then the target is as it was before. */
 JASK_API jask_status jask_array_commit(jask_array *array, jask_error *err);
 
-/** Close an array; NULL is allowed. What was created and not committed disappears without a trace. */
+/** Close an array; NULL is allowed. What was created and not committed disappears without a trace. So
+ *  does what a kill interrupts, with two exceptions: on a file system that has no nameless files a
+ *  hidden `.<name>.jask-<16 digits>` stays; and between the two calls that replace an older file by a
+ *  finished one, `.<name>.jask-commit<digit>`, which the next array created under that name removes. */
 JASK_API void jask_array_close(jask_array *array);
 
 typedef struct jask_array_info {

@@ -99,6 +99,16 @@ jask_status jk_partial_open(int dir_fd, const char *name, unsigned mode, bool co
 jask_status jk_output_resolve(const char *target, char **out, jask_error *err);
 jask_status jk_output_beside(const char *target, const char *suffix, char **out, jask_error *err);
 
+/* No call gives a nameless file a name that is taken: a result that replaces another is linked under
+ * a name of its own first and then renamed. Killed between the two, a run leaves that one; whoever
+ * next makes a result for the same target takes it away. A run holds a lock on its file meanwhile,
+ * so that what is not locked is nobody's. (Random names beyond these, should all be taken, are not looked for.) */
+#define JK_COMMIT_NAMES 8
+jask_status jk_commit_name(const char *base, int number, char **out, jask_error *err);
+void jk_commit_lock(int fd); /* keeps errno */
+void jk_commit_unlock(int fd);
+void jk_commit_sweep(int dir_fd, const char *base);
+
 /* Give it its name, replacing what bore it; with `sync` the bytes are durable before and the name
  * after. In two halves where there is still something to decide between: nobody sees the first. */
 jask_status jk_output_commit(jk_output *output, bool sync, jask_error *err);

@@ -287,6 +287,8 @@ static jask_status open_output(const char *target, uint64_t bytes, body kind, jk
     }
     st = open_dir_of(output->target, target, &output->dir_fd, err);
     if (!st)
+        jk_commit_sweep(output->dir_fd, base);
+    if (!st)
         st = check_room(output->dir_fd, target, bytes, kind != BODY_CONTINUED, err);
     if (!st)
         st = open_body(output, target, mode, replaces, kind, &fd, err);
@@ -357,17 +359,20 @@ static int link_as(const jk_output *output, const char *name)
     return linkat(AT_FDCWD, path, output->dir_fd, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A name for a nameless result: its own, or while that is taken a random one to be renamed. */
+/* A name for a nameless result: its own, or while that is taken another one to be renamed. */
 static jask_status give_name(jk_output *output, bool *named, jask_error *err)
 {
     const char *base = base_of(output->target);
     *named = link_as(output, base) == 0;
     if (*named)
         return JASK_OK;
+    if (errno == EEXIST)
+        jk_commit_lock(output->file.fd);
     for (int tries = 0; errno == EEXIST && tries < NAME_TRIES; tries++) {
         char *temp;
         int saved;
-        jask_status st = random_name(base, &temp, err);
+        jask_status st = tries < JK_COMMIT_NAMES ? jk_commit_name(base, tries, &temp, err)
+                                                 : random_name(base, &temp, err);
         if (st)
             return st;
         if (link_as(output, temp) == 0) {
@@ -395,6 +400,7 @@ jask_status jk_output_publish(jk_output *output, bool sync, jask_error *err)
             return jk_fail_errno(err, "give '%s' its name", output->file.name);
         free(output->temp_name);
         output->temp_name = NULL;
+        jk_commit_unlock(output->file.fd);
     }
     if (sync && sync_retrying(output->dir_fd) != 0 && errno != EINVAL)
         return jk_fail_errno(err, "'%s' is complete, but its directory could not be synced",

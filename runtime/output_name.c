@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,4 +88,55 @@ jask_status jk_partial_open(int dir_fd, const char *name, unsigned mode, bool co
         return jk_fail_errno(err, "%s the partial result '%s'", continues ? "open" : "make", name);
     *out_fd = fd;
     return JASK_OK;
+}
+
+jask_status jk_commit_name(const char *base, int number, char **out, jask_error *err)
+{
+    if (asprintf(out, ".%.200s.jask-commit%d", base, number) < 0)
+        return fail_nomem(base, err);
+    return JASK_OK;
+}
+
+/* Where no lock can be had, a sweep gets none either. */
+void jk_commit_lock(int fd)
+{
+    int before = errno;
+    int failed;
+    do
+        failed = flock(fd, LOCK_EX | LOCK_NB);
+    while (failed && errno == EINTR);
+    errno = before;
+}
+
+void jk_commit_unlock(int fd)
+{
+    (void)flock(fd, LOCK_UN);
+}
+
+/* Two sweeps may have the same file open: with its lock held, the name still being its own shows
+ * that the other has not removed it, nor a run taken the name since. */
+static bool is_abandoned(int dir_fd, const char *name, int fd)
+{
+    struct stat held, named;
+    return fstat(fd, &held) == 0 && S_ISREG(held.st_mode) && held.st_uid == geteuid() &&
+           flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+           fstatat(dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == held.st_dev &&
+           named.st_ino == held.st_ino;
+}
+
+/* Nothing depends on it: what cannot be looked at or removed stays. */
+void jk_commit_sweep(int dir_fd, const char *base)
+{
+    for (int number = 0; number < JK_COMMIT_NAMES; number++) {
+        char *name;
+        int fd;
+        if (jk_commit_name(base, number, &name, NULL))
+            return;
+        fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && is_abandoned(dir_fd, name, fd))
+            (void)unlinkat(dir_fd, name, 0);
+        if (fd >= 0)
+            close(fd);
+        free(name);
+    }
 }

@@ -79,6 +79,7 @@ WRAP(FAULT_LOOK, -1, int, mkdir, (const char *path, mode_t mode), (path, mode))
 WRAP(FAULT_LOOK, -1, ssize_t, getrandom, (void *out, size_t size, unsigned flags),
      (out, size, flags))
 WRAP(FAULT_LOOK, -1, int, fcntl64, (int fd, int what, long arg), (fd, what, arg))
+WRAP(FAULT_LOOK, -1, int, flock, (int fd, int what), (fd, what))
 WRAP(FAULT_LOOK, -1, int, ftruncate64, (int fd, off_t bytes), (fd, bytes))
 WRAP(FAULT_RESERVE, -1, int, fallocate64, (int fd, int mode, off_t offset, off_t bytes),
      (fd, mode, offset, bytes))

@@ -9,10 +9,11 @@
 
 typedef enum fault_kind {
     FAULT_NONE,
-    FAULT_OPEN,  /* open, openat */
-    FAULT_LOOK,  /* stat and its kin, readlink, realpath, fopen, mkdir, getrandom, dup, ftruncate */
-    FAULT_READ,  /* pread */
-    FAULT_WRITE, /* pwrite */
+    FAULT_OPEN,    /* open, openat */
+    FAULT_LOOK,    /* stat and its kin, readlink, realpath, fopen, mkdir, getrandom, dup, flock and
+                   ftruncate */
+    FAULT_READ,    /* pread */
+    FAULT_WRITE,   /* pwrite */
     FAULT_RESERVE, /* fallocate */
     FAULT_SYNC,    /* fsync, fdatasync, which here wait for no disk */
     FAULT_NAME,    /* linkat, renameat */

@@ -58,11 +58,14 @@ def kill_rounds():
                 run.wait(generator.uniform(0, 1.2 * whole))
             except subprocess.TimeoutExpired:
                 run.kill()
-            killed += run.wait() != 0
+            code = run.wait()
+            killed += code != 0
             found = digest()
             complete += found == new
             assert found in (old, new), 'a part of a result under the name of the whole'
-            left = [n for top, _, names in os.walk('.') for n in names if n != 'd.npy']
+            # Killed between the two calls that replace a name, a run leaves one that the next removes.
+            may = {'d.npy'} if code == 0 else {'d.npy', '.d.npy.jask-commit0'}
+            left = [n for _, _, names in os.walk('.') for n in names if n not in may]
             assert not left, 'left behind: %s' % left
     finally:
         reader.ended = True

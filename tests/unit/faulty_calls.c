@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,6 +84,8 @@ int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, in
 
 int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
+    if (faulty.signal_at_rename)
+        kill(getpid(), faulty.signal_at_rename);
     return fails() ? -1 : __real_renameat(from_dir, from, to_dir, to);
 }
 

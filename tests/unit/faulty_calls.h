@@ -13,6 +13,7 @@ extern struct faulty {
     int fail_at, fail_with; /* call number fail_at of all fails */
     int calls;              /* so far */
     int syncs;
+    int signal_at_rename; /* sent to the calling process before it renames */
 } faulty;
 
 #endif

@@ -4,13 +4,16 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 TestSuite(output, .init = tree_enter, .fini = tree_leave);
@@ -371,6 +374,95 @@ Test(output, two_writers_of_one_name_do_not_meet)
         jk_output_close(b);
         cr_assert_eq(tree_entries("."), 1);
     }
+}
+
+/* A process that gets a signal just before it renames "kid" to c. */
+static pid_t write_until_rename(int number)
+{
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        jk_output *output = NULL;
+        faulty.signal_at_rename = number;
+        _exit(jk_output_open("c", 3, &output, NULL) ||
+              jk_file_write(&output->file, 0, "kid", 3, NULL) ||
+              jk_output_commit(output, false, NULL));
+    }
+    return child;
+}
+
+static int wait_for(pid_t child, int how)
+{
+    int status = 0;
+    cr_assert_eq(waitpid(child, &status, how), child);
+    return status;
+}
+
+/* Between its two names a result has another one, which the next run for the target removes. */
+Test(output, killed_while_it_replaces_is_cleared_away_by_the_next)
+{
+    pid_t children[JK_COMMIT_NAMES];
+    jk_output *next = NULL;
+    tree_write(".", "/c", "old");
+    for (int i = 0; i < JK_COMMIT_NAMES; i++) {
+        children[i] = write_until_rename(SIGSTOP);
+        cr_assert(WIFSTOPPED(wait_for(children[i], WUNTRACED)));
+    }
+    cr_assert_eq(tree_entries("."), 1 + JK_COMMIT_NAMES);
+    cr_assert_eq(write_new("c", false, NULL), JASK_OK, "there is a name for one more");
+    for (int i = 0; i < JK_COMMIT_NAMES; i++) {
+        cr_assert_eq(kill(children[i], SIGKILL), 0);
+        cr_assert(WIFSIGNALED(wait_for(children[i], 0)));
+    }
+    cr_assert_str_eq(content("c"), "new");
+    cr_assert_str_eq(content(".c.jask-commit7"), "kid");
+    cr_assert_eq(tree_entries("."), 1 + JK_COMMIT_NAMES);
+    cr_assert_eq(jk_output_open("c", 3, &next, NULL), JASK_OK);
+    cr_assert_eq(tree_entries("."), 1);
+    jk_output_close(next);
+    cr_assert(WIFSIGNALED(wait_for(write_until_rename(SIGKILL), 0)));
+    cr_assert_eq(tree_entries("."), 2);
+    cr_assert_eq(jk_output_open_partial("c", 3, false, &next, NULL), JASK_OK);
+    cr_assert_eq(tree_entries("."), 2); /* the partial result is the other one */
+    cr_assert_str_eq(content(".c.jask-commit0"), "(none)");
+    jk_output_close(next);
+}
+
+Test(output, stopped_while_it_replaces_is_left_alone_by_others)
+{
+    pid_t child;
+    tree_write(".", "/c", "old");
+    child = write_until_rename(SIGSTOP);
+    cr_assert(WIFSTOPPED(wait_for(child, WUNTRACED)));
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(write_new("c", false, NULL), JASK_OK);
+        cr_assert_str_eq(content("c"), "new");
+        cr_assert_str_eq(content(".c.jask-commit0"), "kid");
+        cr_assert_eq(tree_entries("."), 2);
+    }
+    cr_assert_eq(kill(child, SIGCONT), 0);
+    cr_assert_eq(wait_for(child, 0), 0);
+    cr_assert_str_eq(content("c"), "kid");
+    cr_assert_eq(tree_entries("."), 1);
+}
+
+/* What has such a name and is no result of this user's stays; names are left over for the commit. */
+Test(output, takes_away_only_what_it_has_left)
+{
+    tree_write(".", "/c", "old");
+    tree_write(".", "/.c.jask-commit", "mine");
+    tree_write(".", "/.c.jask-commit00", "mine");
+    tree_write(".", "/.cc.jask-commit0", "mine");
+    cr_assert_eq(mkdir(".c.jask-commit0", 0777), 0);
+    cr_assert_eq(mkfifo(".c.jask-commit1", 0666), 0);
+    cr_assert_eq(symlink(".c.jask-commit", ".c.jask-commit2"), 0);
+    tree_write(".", "/.c.jask-commit3", "theirs");
+    if (geteuid() == 0)
+        cr_assert_eq(chown(".c.jask-commit3", 1, 1), 0);
+    cr_assert_eq(write_new("c", false, NULL), JASK_OK);
+    cr_assert_str_eq(content("c"), "new");
+    cr_assert_str_eq(content(".c.jask-commit"), "mine");
+    cr_assert_eq(tree_entries("."), geteuid() == 0 ? 8 : 7);
 }
 
 Test(output, scratch_files_have_no_name_and_are_private)
