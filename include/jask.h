@@ -112,6 +112,30 @@ JASK_API const char *jask_dtype_name(jask_dtype dtype);
  *  @return JASK_OK; JASK_ERR_ARG quoting the text. */
 JASK_API jask_status jask_dtype_parse(const char *text, jask_dtype *out, jask_error *err);
 
+/** The type that an operation on arrays of types a and b works in and gives: the smallest that holds
+ *  every value of both, so that nothing is lost by converting. Of two types of one name it is that
+ *  type. Where there is none, the operation is refused: the row is missing.
+ *
+ *            u8   i8   u16  i16  u32  i32  u64  i64  f16  bf16 f32  f64  c64  c128
+ *      u8    u8   i16  u16  i16  u32  i32  u64  i64  f16  bf16 f32  f64  c64  c128
+ *      i8         i8   i32  i16  i64  i32  -    i64  f16  bf16 f32  f64  c64  c128
+ *      u16             u16  i32  u32  i32  u64  i64  f32  f32  f32  f64  c64  c128
+ *      i16                  i16  i64  i32  -    i64  f32  f32  f32  f64  c64  c128
+ *      u32                       u32  i64  u64  i64  f64  f64  f64  f64  c128 c128
+ *      i32                            i32  -    i64  f64  f64  f64  f64  c128 c128
+ *      u64                                 u64  -    -    -    -    -    -    -
+ *      i64                                      i64  -    -    -    -    -    -
+ *      f16                                           f16  f32  f32  f64  c64  c128
+ *      bf16                                               bf16 f32  f64  c64  c128
+ *      f32                                                     f32  f64  c64  c128
+ *      f64                                                          f64  c128 c128
+ *      c64                                                               c64  c128
+ *      c128                                                                   c128
+ *
+ *  @return JASK_OK; UNSUPPORTED naming the missing row; ARG for what is no type. */
+JASK_API jask_status jask_dtype_promote(jask_dtype a, jask_dtype b, jask_dtype *out,
+                                        jask_error *err);
+
 /* ---- sizes and pages: the reference's rules ---------------------------------------------------- */
 
 /** Read a memory size: a number with an optional unit, any case, blanks allowed around and between.
@@ -324,12 +348,14 @@ typedef struct jask_array jask_array;
 /** Open an existing file as an array, for reading. `spec` is the path of a .npy file (format 1.0, 2.0
  *  or 3.0, C or Fortran order, either byte order), or a raw file `FILE@DTYPE:D0xD1x...[+OFFSET]`:
  *  C order, little-endian unless DTYPE begins with '>', OFFSET in bytes (a size text), and the file
- *  must be exactly as long as that says. Reads the header only.
+ *  must be exactly as long as that says. NumPy stores bfloat16 as V2, two bytes without a type: such a
+ *  .npy file is opened as `FILE@bf16`, and refused without that word. Reads the header only.
  *  @return JASK_OK; IO; FORMAT for a damaged or foreign file, with expected and actual bytes;
  *          UNSUPPORTED for a type or structure that jask has no name for; ARG for a bad `spec`. */
 JASK_API jask_status jask_array_open(const char *spec, jask_array **out, jask_error *err);
 
-/** Make a new array, C order, little-endian, all zero. `path` names a .npy file (1.0) that appears
+/** Make a new array, C order, little-endian, all zero. `path` names a .npy file (1.0; bf16 has the
+ *  type V2 there) that appears
  *  only at jask_array_commit; an existing file there is replaced then, whole. With `path` NULL the
  *  array lives in the context's scratch directory, without a name, until it is closed. ctx NULL is the
  *  default context.

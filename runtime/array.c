@@ -33,7 +33,8 @@ const jk_file *jk_array_file(const jask_array *array)
 
 /* ---- opening ---- */
 
-static jask_status read_npy_header(const jk_file *file, jk_layout *layout, jask_error *err)
+static jask_status read_npy_header(const jk_file *file, jask_dtype said, jk_layout *layout,
+                                   jask_error *err)
 {
     unsigned char first[FIRST_READ];
     unsigned char *all = NULL;
@@ -41,7 +42,7 @@ static jask_status read_npy_header(const jk_file *file, jk_layout *layout, jask_
     bool done;
     jask_status st = jk_file_read(file, 0, first, have, err);
     if (!st)
-        st = jk_npy_parse(first, have, file->bytes, file->name, &need, &done, layout, err);
+        st = jk_npy_parse(first, have, file->bytes, file->name, said, &need, &done, layout, err);
     if (st || done)
         return st;
     all = malloc(need); /* the file has that many, and the parser a limit */
@@ -50,7 +51,7 @@ static jask_status read_npy_header(const jk_file *file, jk_layout *layout, jask_
                        file->name, need);
     st = jk_file_read(file, 0, all, need, err);
     if (!st)
-        st = jk_npy_parse(all, need, file->bytes, file->name, &need, &done, layout, err);
+        st = jk_npy_parse(all, need, file->bytes, file->name, said, &need, &done, layout, err);
     free(all);
     return st;
 }
@@ -87,6 +88,7 @@ static jask_status open_file(const char *spec, const char *path, jk_file *out, j
 jask_status jask_array_open(const char *spec, jask_array **out, jask_error *err)
 {
     char path[PATH_MAX];
+    jask_dtype said;
     jask_array *array;
     bool is_raw;
     jask_status st;
@@ -97,12 +99,12 @@ jask_status jask_array_open(const char *spec, jask_array **out, jask_error *err)
     array = new_array(spec);
     if (!array)
         return jk_fail(err, JASK_ERR_NOMEM, "no memory to open '%s'", spec);
-    st = jk_raw_parse(spec, &is_raw, path, sizeof path, &array->layout, err);
+    st = jk_raw_parse(spec, &is_raw, &said, path, sizeof path, &array->layout, err);
     if (!st)
-        st = open_file(spec, is_raw ? path : spec, &array->file, err);
+        st = open_file(spec, is_raw || said ? path : spec, &array->file, err);
     if (!st)
         st = is_raw ? check_raw_size(spec, &array->layout, &array->file, err)
-                    : read_npy_header(&array->file, &array->layout, err);
+                    : read_npy_header(&array->file, said, &array->layout, err);
     if (!st) {
         *out = array;
         array = NULL;
@@ -122,9 +124,6 @@ static jask_status create_named(jask_array *array, const char *path, keeping kee
     size_t header_bytes;
     uint64_t bytes;
     jask_status st;
-    if (!jk_dtype_descr(array->layout.dtype))
-        return jk_fail(err, JASK_ERR_UNSUPPORTED, "'%s': .npy has no name for the type %s", path,
-                       jask_dtype_name(array->layout.dtype));
     header_bytes = jk_npy_write(header, &array->layout);
     bytes = header_bytes + array->layout.data_bytes;
     st = keep == KEEP_NOTHING

@@ -90,9 +90,10 @@ jask_status jk_array_publish(jask_array *array, jask_error *err);
 /* The files of two arrays are the same (device and inode). */
 bool jk_array_same_file(const jask_array *a, const jask_array *b);
 
-/* Parse `FILE@DTYPE:D0xD1...[+OFFSET]`. *is_raw false (and nothing else set) when `spec` has no '@'
- * followed by a type and ':'. `path` receives the file's name. Pure. */
-jask_status jk_raw_parse(const char *spec, bool *is_raw, char *path, size_t path_size,
-                         jk_layout *out, jask_error *err);
+/* Parse `FILE@DTYPE:D0xD1...[+OFFSET]`. *is_raw false when `spec` has no '@' followed by a type and
+ * ':'; then *said is BF16 for `FILE@bf16`, which names what an .npy file cannot say, else NONE.
+ * `path` receives the file's name in both cases of '@'. Pure. */
+jask_status jk_raw_parse(const char *spec, bool *is_raw, jask_dtype *said, char *path,
+                         size_t path_size, jk_layout *out, jask_error *err);
 
 #endif

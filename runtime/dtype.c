@@ -10,25 +10,31 @@ typedef struct type_row {
     const char *descr; /* NumPy's short one: kind and bytes; NULL when there is none */
     size_t size;
     size_t part_size; /* of what a byte order applies to */
+    jk_kind kind;
+    int digits;    /* every whole number of so many bits is a value of the type */
+    int exponents; /* bits of the exponent; 0 for integers */
 } type_row;
 
 static const type_row types[] = {
-    [JASK_DTYPE_NONE] = {"none", NULL, NULL, 0, 0},
-    [JASK_F16] = {"f16", "float16", "f2", 2, 2},
-    [JASK_BF16] = {"bf16", "bfloat16", NULL, 2, 2},
-    [JASK_F32] = {"f32", "float32", "f4", 4, 4},
-    [JASK_F64] = {"f64", "float64", "f8", 8, 8},
-    [JASK_C64] = {"c64", "complex64", "c8", 8, 4},
-    [JASK_C128] = {"c128", "complex128", "c16", 16, 8},
-    [JASK_I8] = {"i8", "int8", "i1", 1, 1},
-    [JASK_I16] = {"i16", "int16", "i2", 2, 2},
-    [JASK_I32] = {"i32", "int32", "i4", 4, 4},
-    [JASK_I64] = {"i64", "int64", "i8", 8, 8},
-    [JASK_U8] = {"u8", "uint8", "u1", 1, 1},
-    [JASK_U16] = {"u16", "uint16", "u2", 2, 2},
-    [JASK_U32] = {"u32", "uint32", "u4", 4, 4},
-    [JASK_U64] = {"u64", "uint64", "u8", 8, 8},
+    [JASK_DTYPE_NONE] = {"none", NULL, NULL, 0, 0, JK_UNSIGNED, 0, 0},
+    [JASK_F16] = {"f16", "float16", "f2", 2, 2, JK_REAL, 11, 5},
+    [JASK_BF16] = {"bf16", "bfloat16", NULL, 2, 2, JK_REAL, 8, 8},
+    [JASK_F32] = {"f32", "float32", "f4", 4, 4, JK_REAL, 24, 8},
+    [JASK_F64] = {"f64", "float64", "f8", 8, 8, JK_REAL, 53, 11},
+    [JASK_C64] = {"c64", "complex64", "c8", 8, 4, JK_COMPLEX, 24, 8},
+    [JASK_C128] = {"c128", "complex128", "c16", 16, 8, JK_COMPLEX, 53, 11},
+    [JASK_I8] = {"i8", "int8", "i1", 1, 1, JK_SIGNED, 7, 0},
+    [JASK_I16] = {"i16", "int16", "i2", 2, 2, JK_SIGNED, 15, 0},
+    [JASK_I32] = {"i32", "int32", "i4", 4, 4, JK_SIGNED, 31, 0},
+    [JASK_I64] = {"i64", "int64", "i8", 8, 8, JK_SIGNED, 63, 0},
+    [JASK_U8] = {"u8", "uint8", "u1", 1, 1, JK_UNSIGNED, 8, 0},
+    [JASK_U16] = {"u16", "uint16", "u2", 2, 2, JK_UNSIGNED, 16, 0},
+    [JASK_U32] = {"u32", "uint32", "u4", 4, 4, JK_UNSIGNED, 32, 0},
+    [JASK_U64] = {"u64", "uint64", "u8", 8, 8, JK_UNSIGNED, 64, 0},
 };
+
+/* NumPy has no name for bfloat16: it stores it as two bytes that mean nothing. */
+#define BF16_DESCR "V2"
 
 #define TYPE_COUNT (sizeof types / sizeof *types)
 
@@ -50,7 +56,57 @@ const char *jask_dtype_name(jask_dtype dtype)
 
 const char *jk_dtype_descr(jask_dtype dtype)
 {
-    return row_of(dtype)->descr;
+    return dtype == JASK_BF16 ? BF16_DESCR : row_of(dtype)->descr;
+}
+
+jk_kind jk_dtype_kind(jask_dtype dtype)
+{
+    return row_of(dtype)->kind;
+}
+
+/* Whether every value of type x is one of type y. */
+static bool fits_into(const type_row *x, const type_row *y)
+{
+    bool integer = x->kind == JK_SIGNED || x->kind == JK_UNSIGNED;
+    if (y->digits < x->digits || y->exponents < x->exponents)
+        return false;
+    switch (y->kind) {
+    case JK_UNSIGNED:
+        return x->kind == JK_UNSIGNED;
+    case JK_SIGNED:
+        return integer;
+    case JK_REAL:
+        return integer || x->kind == JK_REAL;
+    default:
+        return true;
+    }
+}
+
+jask_status jask_dtype_promote(jask_dtype a, jask_dtype b, jask_dtype *out, jask_error *err)
+{
+    /* Smallest first; of one size, whole numbers before others. */
+    static const jask_dtype candidates[] = {JASK_U8,   JASK_I8,  JASK_U16, JASK_I16, JASK_F16,
+                                            JASK_BF16, JASK_U32, JASK_I32, JASK_F32, JASK_U64,
+                                            JASK_I64,  JASK_F64, JASK_C64, JASK_C128};
+    const type_row *x = row_of(a), *y = row_of(b);
+    if (!x->size || !y->size || !out)
+        return jk_fail(err, JASK_ERR_ARG, "jask_dtype_promote needs two types and a place");
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        const type_row *both = row_of(candidates[i]);
+        if (fits_into(x, both) && fits_into(y, both)) {
+            *out = candidates[i];
+            return JASK_OK;
+        }
+    }
+    return jk_fail(err, JASK_ERR_UNSUPPORTED,
+                   "the table of promotions has no row %s + %s: no type holds every value of both; "
+                   "convert one of them first",
+                   x->name, y->name);
+}
+
+bool jk_dtype_holds(jask_dtype dtype, jask_dtype value)
+{
+    return fits_into(row_of(value), row_of(dtype));
 }
 
 void jk_dtype_swap(void *data, uint64_t elements, jask_dtype dtype)
@@ -120,7 +176,8 @@ bool jk_dtype_read(const char *text, size_t len, jask_dtype *dtype, char *mark)
     return true;
 }
 
-bool jk_dtype_read_descr(const char *text, size_t len, jask_dtype *dtype, bool *big_endian)
+bool jk_dtype_read_descr(const char *text, size_t len, bool bare_is_bf16, jask_dtype *dtype,
+                         bool *big_endian)
 {
     bool marked = len > 0 && is_mark(text[0]);
     char mark = marked ? text[0] : '=';
@@ -128,9 +185,10 @@ bool jk_dtype_read_descr(const char *text, size_t len, jask_dtype *dtype, bool *
     size_t name_len = len - marked;
     for (size_t i = JASK_DTYPE_NONE + 1; i < TYPE_COUNT; i++) {
         const type_row *row = &types[i];
-        if (!row->descr || strlen(row->descr) != name_len || memcmp(name, row->descr, name_len))
+        const char *descr = row->descr ? row->descr : bare_is_bf16 ? BF16_DESCR : NULL;
+        if (!descr || strlen(descr) != name_len || memcmp(name, descr, name_len))
             continue;
-        if (mark == '|' && row->size != 1)
+        if (mark == '|' && row->size != 1 && row->descr)
             return false;
         *dtype = (jask_dtype)i;
         *big_endian = mark == '>' || (mark != '<' && JK_HOST_BIG_ENDIAN);

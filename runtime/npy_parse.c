@@ -283,7 +283,7 @@ static jask_status read_dictionary(scanner *s, header *h)
     return JASK_OK;
 }
 
-static jask_status fail_descr(const scanner *s, span descr, size_t header_bytes)
+static jask_status fail_descr(const scanner *s, span descr)
 {
     quoted q;
     const char *text = quote(descr, &q);
@@ -299,8 +299,8 @@ static jask_status fail_descr(const scanner *s, span descr, size_t header_bytes)
     case 'V':
         return jk_fail(s->err, JASK_ERR_UNSUPPORTED,
                        "'%s': dtype '%s' is bytes without a type; if these are bfloat16 numbers, "
-                       "name the file as raw: FILE@bf16:D0xD1+%zu",
-                       s->name, text, header_bytes);
+                       "say so: FILE@bf16",
+                       s->name, text);
     case 'U':
     case 'S':
     case 'a':
@@ -320,12 +320,16 @@ static jask_status fail_descr(const scanner *s, span descr, size_t header_bytes)
 
 /* From the dictionary to the layout; the data must be all there. More bytes than that are allowed,
  * as NumPy allows them: arrays saved one after another share a file. */
-static jask_status settle(const scanner *s, const header *h, size_t header_bytes,
+static jask_status settle(const scanner *s, const header *h, jask_dtype said, size_t header_bytes,
                           uint64_t file_bytes, jk_layout *layout)
 {
     uint64_t need;
-    if (!jk_dtype_read_descr(h->descr.text, h->descr.len, &layout->dtype, &layout->big_endian))
-        return fail_descr(s, h->descr, header_bytes);
+    if (!jk_dtype_read_descr(h->descr.text, h->descr.len, said == JASK_BF16, &layout->dtype,
+                             &layout->big_endian))
+        return fail_descr(s, h->descr);
+    if (said != JASK_DTYPE_NONE && said != layout->dtype)
+        return jk_fail(s->err, JASK_ERR_ARG, "'%s' holds %s by its header, not %s", s->name,
+                       jask_dtype_name(layout->dtype), jask_dtype_name(said));
     if (jk_layout_dense(layout, h->ndim, h->shape, h->fortran_order, NULL))
         return fail_shape(s, h, JASK_ERR_FORMAT, "is larger than any file");
     layout->data_offset = header_bytes;
@@ -408,8 +412,8 @@ static jask_status measure(const unsigned char *bytes, size_t available, uint64_
 }
 
 jask_status jk_npy_parse(const unsigned char *bytes, size_t available, uint64_t file_bytes,
-                         const char *name, size_t *need, bool *done, jk_layout *out,
-                         jask_error *err)
+                         const char *name, jask_dtype said, size_t *need, bool *done,
+                         jk_layout *out, jask_error *err)
 {
     header h = {0};
     jk_layout layout = {0};
@@ -429,7 +433,7 @@ jask_status jk_npy_parse(const unsigned char *bytes, size_t available, uint64_t 
     s.end = (const char *)bytes + ext.header_bytes;
     st = read_dictionary(&s, &h);
     if (!st)
-        st = settle(&s, &h, ext.header_bytes, file_bytes, &layout);
+        st = settle(&s, &h, said, ext.header_bytes, file_bytes, &layout);
     if (st)
         return st;
     snprintf(layout.format, sizeof layout.format, "npy %d.%d", bytes[6], bytes[7]);

@@ -1,4 +1,4 @@
-/* Raw files by specification: FILE@DTYPE:D0xD1x...[+OFFSET]. */
+/* Raw files by specification, FILE@DTYPE:D0xD1x...[+OFFSET], and FILE@bf16. */
 #include "runtime/array.h"
 
 #include "runtime/dtype.h"
@@ -83,17 +83,30 @@ static jask_status read_shape(const char *spec, const char *text, jk_layout *lay
     return st ? jk_fail_in(err, st, "'%s'", spec) : JASK_OK;
 }
 
-jask_status jk_raw_parse(const char *spec, bool *is_raw, char *path, size_t path_size,
-                         jk_layout *out, jask_error *err)
+/* The '@' of FILE@bf16, the one type that an .npy file has no word for. NULL when there is none. */
+static const char *find_said(const char *spec)
+{
+    const char *at = strrchr(spec, '@');
+    jask_dtype dtype;
+    char mark;
+    if (!at || at == spec || !jk_dtype_read(at + 1, strlen(at + 1), &dtype, &mark))
+        return NULL;
+    return dtype == JASK_BF16 && mark == '\0' ? at : NULL;
+}
+
+jask_status jk_raw_parse(const char *spec, bool *is_raw, jask_dtype *said, char *path,
+                         size_t path_size, jk_layout *out, jask_error *err)
 {
     jk_layout layout = {.format = "raw"};
     const char *shape;
     char mark;
-    const char *at = find_type(spec, &layout.dtype, &mark, &shape);
+    const char *raw = find_type(spec, &layout.dtype, &mark, &shape);
+    const char *at = raw ? raw : find_said(spec);
     size_t path_len = at ? (size_t)(at - spec) : 0;
     jask_status st;
     if (!at) {
         *is_raw = false;
+        *said = JASK_DTYPE_NONE;
         return JASK_OK;
     }
     if (path_len == 0)
@@ -101,13 +114,16 @@ jask_status jk_raw_parse(const char *spec, bool *is_raw, char *path, size_t path
     if (path_len >= path_size)
         return jk_fail(err, JASK_ERR_ARG, "the path in '%s' has more than %zu bytes", spec,
                        path_size - 1);
-    layout.big_endian = mark == '>' || (mark == '=' && JK_HOST_BIG_ENDIAN);
-    st = read_shape(spec, shape, &layout, err);
-    if (st)
-        return st;
+    if (raw) {
+        layout.big_endian = mark == '>' || (mark == '=' && JK_HOST_BIG_ENDIAN);
+        st = read_shape(spec, shape, &layout, err);
+        if (st)
+            return st;
+        *out = layout;
+    }
     memcpy(path, spec, path_len);
     path[path_len] = '\0';
-    *out = layout;
-    *is_raw = true;
+    *is_raw = raw != NULL;
+    *said = raw ? JASK_DTYPE_NONE : JASK_BF16;
     return JASK_OK;
 }

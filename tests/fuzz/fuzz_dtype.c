@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_must(jask_dtype_size(dtype) > 0 && (mark == 0 || strchr("<>=|", mark)),
                   "a type that was read is one");
     /* NumPy's spelling means the same in a header and on a command line. */
-    if (jk_dtype_read_descr((const char *)data, size, &dtype, &big)) {
+    if (jk_dtype_read_descr((const char *)data, size, false, &dtype, &big)) {
         fuzz_must(jk_dtype_descr(dtype) != NULL, "NumPy has a spelling for it");
         fuzz_must(jk_dtype_read((const char *)data, size, &named, &mark), "it is a type's name");
         fuzz_must(mark == 0 || named == dtype, "and the same type");

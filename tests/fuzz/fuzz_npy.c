@@ -16,8 +16,8 @@ static void write_again(const jk_layout *layout)
     size_t need, len;
     len = jk_npy_write(bytes, &copy);
     fuzz_must(len <= sizeof bytes && len % 64 == 0 && copy.data_offset == len, "header's length");
-    jask_status st =
-        jk_npy_parse(bytes, len, len + copy.data_bytes, "x", &need, &done, &again, NULL);
+    jask_status st = jk_npy_parse(bytes, len, len + copy.data_bytes, "x", copy.dtype, &need, &done,
+                                  &again, NULL);
     fuzz_must(!st && done && need == len, "a header that was written can be read");
     fuzz_must(again.dtype == copy.dtype && again.ndim == copy.ndim &&
                   memcmp(again.shape, copy.shape, sizeof *copy.shape * (size_t)copy.ndim) == 0,
@@ -35,8 +35,8 @@ static void parse(const uint8_t *data, size_t size, uint64_t file_bytes)
         unsigned char *piece = malloc(available); /* the sanitizer sees what is read beyond it */
         if (available > 0)
             memcpy(piece, data, available);
-        jask_status st =
-            jk_npy_parse(piece, available, file_bytes, "x", &need, &done, &layout, &err);
+        jask_status st = jk_npy_parse(piece, available, file_bytes, "x", JASK_DTYPE_NONE, &need,
+                                      &done, &layout, &err);
         free(piece);
         if (st) {
             fuzz_refused(st, &err);

@@ -120,11 +120,84 @@ Test(dtype, a_descr_is_numpys_spelling_only)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         jask_dtype dtype = JASK_DTYPE_NONE;
         bool big = false;
-        bool found = jk_dtype_read_descr(cases[i].text, strlen(cases[i].text), &dtype, &big);
+        bool found = jk_dtype_read_descr(cases[i].text, strlen(cases[i].text), false, &dtype, &big);
         cr_assert_eq(found, cases[i].dtype != JASK_DTYPE_NONE, "%s", cases[i].text);
         cr_assert_eq(dtype, cases[i].dtype, "%s", cases[i].text);
         cr_assert_eq(big, cases[i].big, "%s", cases[i].text);
     }
+}
+
+Test(dtype, bare_bytes_are_bfloat16_only_on_a_word)
+{
+    static const struct {
+        const char *text;
+        bool big;
+    } cases[] = {{"|V2", JK_HOST_BIG_ENDIAN}, {"<V2", false}, {">V2", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jask_dtype dtype = JASK_DTYPE_NONE;
+        bool big = false;
+        cr_assert(!jk_dtype_read_descr(cases[i].text, 3, false, &dtype, &big));
+        cr_assert(jk_dtype_read_descr(cases[i].text, 3, true, &dtype, &big), "%s", cases[i].text);
+        cr_assert_eq(dtype, JASK_BF16);
+        cr_assert_eq(big, cases[i].big, "%s", cases[i].text);
+    }
+}
+
+/* The table of jask.h, row by row. */
+Test(dtype, promotes_to_the_smallest_type_that_holds_both)
+{
+    enum { COUNT = 14 };
+    static const char *const table[COUNT + 1][COUNT + 1] = {
+        {"", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "bf16", "f32", "f64",
+         "c64", "c128"},
+        {"u8", "u8", "i16", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "bf16", "f32", "f64",
+         "c64", "c128"},
+        {"i8", "i16", "i8", "i32", "i16", "i64", "i32", "-", "i64", "f16", "bf16", "f32", "f64",
+         "c64", "c128"},
+        {"u16", "u16", "i32", "u16", "i32", "u32", "i32", "u64", "i64", "f32", "f32", "f32", "f64",
+         "c64", "c128"},
+        {"i16", "i16", "i16", "i32", "i16", "i64", "i32", "-", "i64", "f32", "f32", "f32", "f64",
+         "c64", "c128"},
+        {"u32", "u32", "i64", "u32", "i64", "u32", "i64", "u64", "i64", "f64", "f64", "f64", "f64",
+         "c128", "c128"},
+        {"i32", "i32", "i32", "i32", "i32", "i64", "i32", "-", "i64", "f64", "f64", "f64", "f64",
+         "c128", "c128"},
+        {"u64", "u64", "-", "u64", "-", "u64", "-", "u64", "-", "-", "-", "-", "-", "-", "-"},
+        {"i64", "i64", "i64", "i64", "i64", "i64", "i64", "-", "i64", "-", "-", "-", "-", "-", "-"},
+        {"f16", "f16", "f16", "f32", "f32", "f64", "f64", "-", "-", "f16", "f32", "f32", "f64",
+         "c64", "c128"},
+        {"bf16", "bf16", "bf16", "f32", "f32", "f64", "f64", "-", "-", "f32", "bf16", "f32", "f64",
+         "c64", "c128"},
+        {"f32", "f32", "f32", "f32", "f32", "f64", "f64", "-", "-", "f32", "f32", "f32", "f64",
+         "c64", "c128"},
+        {"f64", "f64", "f64", "f64", "f64", "f64", "f64", "-", "-", "f64", "f64", "f64", "f64",
+         "c128", "c128"},
+        {"c64", "c64", "c64", "c64", "c64", "c128", "c128", "-", "-", "c64", "c64", "c64", "c128",
+         "c64", "c128"},
+        {"c128", "c128", "c128", "c128", "c128", "c128", "c128", "-", "-", "c128", "c128", "c128",
+         "c128", "c128", "c128"},
+    };
+    for (int i = 1; i <= COUNT; i++)
+        for (int j = 1; j <= COUNT; j++) {
+            jask_dtype a, b, out = JASK_DTYPE_NONE;
+            jask_error err;
+            bool missing = table[i][j][0] == '-';
+            jask_dtype_parse(table[i][0], &a, NULL);
+            jask_dtype_parse(table[0][j], &b, NULL);
+            cr_assert_eq(jask_dtype_promote(a, b, &out, &err),
+                         missing ? JASK_ERR_UNSUPPORTED : JASK_OK, "%s + %s", table[i][0],
+                         table[0][j]);
+            if (missing) {
+                char row[32];
+                snprintf(row, sizeof row, "no row %s + %s", table[i][0], table[0][j]);
+                cr_assert_not_null(strstr(err.msg, row), "%s", err.msg);
+                continue;
+            }
+            cr_assert_str_eq(jask_dtype_name(out), table[i][j], "%s + %s", table[i][0],
+                             table[0][j]);
+            cr_assert(jk_dtype_holds(out, a) && jk_dtype_holds(out, b));
+        }
+    cr_assert_eq(jask_dtype_promote(JASK_DTYPE_NONE, JASK_F32, NULL, NULL), JASK_ERR_ARG);
 }
 
 Test(dtype, complex_numbers_are_swapped_half_by_half)

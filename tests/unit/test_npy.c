@@ -34,8 +34,8 @@ static jask_status parse(bytes b, uint64_t data_bytes, jk_layout *out, jask_erro
 {
     size_t need = 0;
     bool done = false;
-    jask_status st =
-        jk_npy_parse(b.data, b.size, b.size + data_bytes, "a.npy", &need, &done, out, err);
+    jask_status st = jk_npy_parse(b.data, b.size, b.size + data_bytes, "a.npy", JASK_DTYPE_NONE,
+                                  &need, &done, out, err);
     if (!st) {
         cr_assert(done);
         cr_assert_eq(need, b.size);
@@ -135,7 +135,7 @@ Test(npy, refuses_foreign_types_and_damaged_text_and_quotes_them)
         {"{'descr': [('\xd0\xb6', '<i8')]" REST, JASK_ERR_UNSUPPORTED, "\\xd0\\xb6"},
         {"{'descr': '|O'" REST, JASK_ERR_UNSUPPORTED, "pickle"},
         {"{'descr': 'O'" REST, JASK_ERR_UNSUPPORTED, "pickle"},
-        {"{'descr': '|V2'" REST, JASK_ERR_UNSUPPORTED, "FILE@bf16:"},
+        {"{'descr': '|V2'" REST, JASK_ERR_UNSUPPORTED, "FILE@bf16"},
         {"{'descr': '<V2'" REST, JASK_ERR_UNSUPPORTED, "'<V2'"},
         {"{'descr': '<U4'" REST, JASK_ERR_UNSUPPORTED, "'<U4' is text"},
         {"{'descr': '|S4'" REST, JASK_ERR_UNSUPPORTED, "'|S4' is text"},
@@ -238,9 +238,9 @@ Test(npy, asks_for_the_rest_of_a_long_header)
             bool done = true;
             jk_layout layout;
             memcpy(part.data, whole.data, n);
-            cr_assert_eq(
-                jk_npy_parse(part.data, n, whole.size + 24, "a", &need, &done, &layout, NULL),
-                JASK_OK);
+            cr_assert_eq(jk_npy_parse(part.data, n, whole.size + 24, "a", JASK_DTYPE_NONE, &need,
+                                      &done, &layout, NULL),
+                         JASK_OK);
             cr_assert(!done);
             cr_assert_gt(need, n);
             cr_assert_leq(need, whole.size);
@@ -308,7 +308,9 @@ Test(npy, a_header_is_never_longer_than_the_file_or_16_mib)
     free(b.data);
 
     b = raw_header(3, text, strlen(text), 16 << 20);
-    cr_assert_eq(jk_npy_parse(b.data, b.size, 17 << 20, "a", &need, &done, &layout, NULL), JASK_OK);
+    cr_assert_eq(
+        jk_npy_parse(b.data, b.size, 17 << 20, "a", JASK_DTYPE_NONE, &need, &done, &layout, NULL),
+        JASK_OK);
     cr_assert(!done);
     cr_assert_eq(need, 12 + (16 << 20));
     free(b.data);
@@ -373,7 +375,9 @@ Test(npy, any_damage_is_answered_and_never_read_beyond)
         }
         size_t need = 0;
         bool done = false;
-        if (!jk_npy_parse(b.data, b.size, b.size + 24, "a", &need, &done, &layout, NULL) && done) {
+        if (!jk_npy_parse(b.data, b.size, b.size + 24, "a", JASK_DTYPE_NONE, &need, &done, &layout,
+                          NULL) &&
+            done) {
             accepted++;
             cr_assert_leq(layout.data_offset + layout.data_bytes, b.size + 24);
             cr_assert_leq(layout.ndim, JASK_MAX_DIMS);
@@ -381,6 +385,26 @@ Test(npy, any_damage_is_answered_and_never_read_beyond)
         free(b.data);
     }
     cr_assert_gt(accepted, 0);
+}
+
+Test(npy, a_word_of_the_user_makes_bare_bytes_bfloat16)
+{
+    bytes bare = header(1, "{'descr': '|V2'" REST), f16 = header(1, "{'descr': '<f2'" REST);
+    jk_layout layout = {0};
+    jask_error err;
+    size_t need;
+    bool done;
+    cr_assert_eq(jk_npy_parse(bare.data, bare.size, bare.size + 8, "a", JASK_BF16, &need, &done,
+                              &layout, &err),
+                 JASK_OK, "%s", err.msg);
+    cr_assert_eq(layout.dtype, JASK_BF16);
+    cr_assert_eq(layout.data_bytes, 8);
+    cr_assert_eq(
+        jk_npy_parse(f16.data, f16.size, f16.size + 8, "a", JASK_BF16, &need, &done, &layout, &err),
+        JASK_ERR_ARG);
+    cr_assert_str_eq(err.msg, "'a' holds f16 by its header, not bf16");
+    free(bare.data);
+    free(f16.data);
 }
 
 Test(npy, writes_what_numpy_writes)
@@ -395,6 +419,7 @@ Test(npy, writes_what_numpy_writes)
         {JASK_F32, false, 2, {2, 3}, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"},
         {JASK_F64, false, 1, {3}, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }"},
         {JASK_U8, false, 0, {0}, "{'descr': '|u1', 'fortran_order': False, 'shape': (), }"},
+        {JASK_BF16, false, 1, {2}, "{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }"},
         {JASK_C128,
          true,
          3,
@@ -416,9 +441,9 @@ Test(npy, writes_what_numpy_writes)
         for (size_t p = 10 + len; p < size - 1; p++)
             cr_assert_eq(out[p], ' ');
         cr_assert_eq(out[size - 1], '\n');
-        cr_assert_eq(
-            jk_npy_parse(out, size, size + layout.data_bytes, "a", &need, &done, &back, NULL),
-            JASK_OK);
+        cr_assert_eq(jk_npy_parse(out, size, size + layout.data_bytes, "a", cases[i].dtype, &need,
+                                  &done, &back, NULL),
+                     JASK_OK);
         cr_assert(done);
         cr_assert_arr_eq(&back, &layout, sizeof back);
     }

@@ -30,10 +30,11 @@ Test(raw_spec, reads_type_shape_and_offset)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[64];
         bool is_raw = false;
+        jask_dtype said;
         jk_layout layout;
         jask_error err = {.msg = ""};
         uint64_t elements = 1;
-        cr_assert_eq(jk_raw_parse(cases[i].spec, &is_raw, path, sizeof path, &layout, &err),
+        cr_assert_eq(jk_raw_parse(cases[i].spec, &is_raw, &said, path, sizeof path, &layout, &err),
                      JASK_OK, "%s: %s", cases[i].spec, err.msg);
         cr_assert(is_raw);
         cr_assert_str_eq(path, cases[i].path);
@@ -58,9 +59,33 @@ Test(raw_spec, leaves_plain_names_alone)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         char path[8] = "same";
         bool is_raw = true;
-        cr_assert_eq(jk_raw_parse(specs[i], &is_raw, path, sizeof path, NULL, NULL), JASK_OK);
+        jask_dtype said = JASK_F32;
+        cr_assert_eq(jk_raw_parse(specs[i], &is_raw, &said, path, sizeof path, NULL, NULL),
+                     JASK_OK);
         cr_assert(!is_raw, "%s", specs[i]);
         cr_assert_str_eq(path, "same");
+        cr_assert_eq(said, JASK_DTYPE_NONE);
+    }
+}
+
+Test(raw_spec, takes_a_word_for_bfloat16_alone)
+{
+    static const struct {
+        const char *spec, *path; /* path NULL: nothing is said */
+    } cases[] = {
+        {"a.npy@bf16", "a.npy"}, {"a@b@BF16", "a@b"},    {"a@bfloat16", "a"},
+        {"a@<bf16", NULL},       {"a@>bf16", NULL},      {"@bf16", NULL},
+        {"a@f2", NULL},          {"a@bf16/b.npy", NULL}, {"a@bf16@f4", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[32] = "same";
+        bool is_raw = true;
+        jask_dtype said = JASK_F32;
+        cr_assert_eq(jk_raw_parse(cases[i].spec, &is_raw, &said, path, sizeof path, NULL, NULL),
+                     JASK_OK);
+        cr_assert(!is_raw, "%s", cases[i].spec);
+        cr_assert_eq(said, cases[i].path ? JASK_BF16 : JASK_DTYPE_NONE, "%s", cases[i].spec);
+        cr_assert_str_eq(path, cases[i].path ? cases[i].path : "same");
     }
 }
 
@@ -89,14 +114,15 @@ Test(raw_spec, refuses_bad_shapes_and_offsets_and_quotes_them)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         char path[32] = "same";
         bool is_raw = false;
+        jask_dtype said;
         jk_layout layout = {.ndim = 77};
         jask_error err;
-        cr_assert_eq(jk_raw_parse(specs[i], &is_raw, path, sizeof path, &layout, &err),
+        cr_assert_eq(jk_raw_parse(specs[i], &is_raw, &said, path, sizeof path, &layout, &err),
                      JASK_ERR_ARG, "%s", specs[i]);
         cr_assert_not_null(strstr(err.msg, specs[i]), "%s", err.msg);
         cr_assert_str_eq(path, "same");
         cr_assert_eq(layout.ndim, 77);
-        cr_assert_eq(jk_raw_parse(specs[i], &is_raw, path, sizeof path, &layout, NULL),
+        cr_assert_eq(jk_raw_parse(specs[i], &is_raw, &said, path, sizeof path, &layout, NULL),
                      JASK_ERR_ARG);
     }
 }
