@@ -4,8 +4,8 @@
  * (operand A), the inner side the columns (operand B). Between two tiles of one row, A stays the
  * same; at the turn from one row to the next, B does, because every second row is visited
  * backwards. The operand that stays is swept in the opposite direction by the new tile, so it
- * begins with the panels that the previous tile used last, which are still in their slots: as many
- * as there are slots. */
+ * begins with the panels used last, which are still in their slots: as many as there are slots. With
+ * more slots than panels, a row that begins at the turn finds those of several tiles. */
 #include "planner/internal.h"
 
 typedef struct side_view {
@@ -37,16 +37,22 @@ void jk_plan_set_grid(jk_plan *plan)
     plan->kt = jk_ceil_div(plan->problem.k, plan->bk);
 }
 
+/* Panels of the outer side that a further tile of a row finds. */
 static int64_t kept_panels(const jk_plan *plan, int64_t slots)
 {
     return plan->serpentine ? jk_min(slots, plan->kt) : 0;
 }
 
-/* Indices of k covered by the kept panels when the new tile runs forwards (it begins with panel 0)
- * or backwards (it begins with the last panel, which may be short). */
-static jk_u128 kept_depth(const jk_plan *plan, int64_t slots, bool backwards)
+/* Panels of the inner side that a row finds after the turn. */
+static int64_t turned_panels(const jk_plan *plan, const side_view *inner)
 {
-    int64_t keep = kept_panels(plan, slots);
+    return plan->serpentine ? jk_min(inner->slots, inner->tiles * plan->kt) : 0;
+}
+
+/* Indices of k covered by the first `keep` panels of a tile that runs forwards (it begins with panel
+ * 0) or backwards (it begins with the last panel, which may be short). */
+static jk_u128 kept_depth(const jk_plan *plan, int64_t keep, bool backwards)
+{
     if (keep == 0)
         return 0;
     int64_t depth = backwards ? plan->problem.k - (plan->kt - keep) * plan->bk
@@ -60,23 +66,42 @@ static jk_u128 kept_depth(const jk_plan *plan, int64_t slots, bool backwards)
  * either way, so all rows are alike. */
 static jk_u128 outer_bytes(const jk_plan *plan, const side_view *outer, const side_view *inner)
 {
+    int64_t keep = kept_panels(plan, outer->slots);
     jk_u128 again = (jk_u128)(inner->tiles - 1) * (jk_u128)plan->problem.k;
-    again -= (jk_u128)(inner->tiles / 2) * kept_depth(plan, outer->slots, true);
-    again -= (jk_u128)((inner->tiles - 1) / 2) * kept_depth(plan, outer->slots, false);
+    again -= (jk_u128)(inner->tiles / 2) * kept_depth(plan, keep, true);
+    again -= (jk_u128)((inner->tiles - 1) / 2) * kept_depth(plan, keep, false);
     return (jk_u128)outer->length * ((jk_u128)plan->problem.k + again) * outer->element;
 }
 
-/* Each row of tiles copies the whole inner operand, less what is kept at the turn into the row: at
- * the far end (the last, maybe narrow, column of tiles) into odd rows, at the near end into even
- * ones. */
+/* First row or column of a tile; the end for the tile after the last. */
+static int64_t edge(const side_view *side, int64_t tile)
+{
+    return jk_min(tile * side->block, side->length);
+}
+
+/* Elements of the inner operand that one row finds after a turn at the far end (the last, maybe
+ * narrow, column of tiles), into an odd row, or at the near end, into an even one: those of some
+ * whole tiles, and the first panels of the next. */
+static jk_u128 turned_elements(const jk_plan *plan, const side_view *inner, bool far)
+{
+    int64_t found = turned_panels(plan, inner);
+    int64_t whole = found / plan->kt, rest = found % plan->kt;
+    int64_t first = far ? inner->tiles - whole : 0; /* of the whole tiles */
+    int64_t next = far ? first - 1 : whole;
+    bool next_backwards = far ? (inner->tiles + whole) % 2 == 1 : whole % 2 == 1;
+    int64_t width = edge(inner, first + whole) - edge(inner, first);
+    jk_u128 elements = (jk_u128)width * (jk_u128)plan->problem.k;
+    if (rest == 0)
+        return elements;
+    int64_t next_width = edge(inner, next + 1) - edge(inner, next);
+    return elements + (jk_u128)next_width * kept_depth(plan, rest, next_backwards);
+}
+
+/* Each row of tiles copies the whole inner operand, less what it finds after the turn. */
 static jk_u128 inner_bytes(const jk_plan *plan, const side_view *outer, const side_view *inner)
 {
-    bool odd_rows_backwards = inner->tiles % 2 == 1;
-    jk_u128 far = (jk_u128)(inner->length - (inner->tiles - 1) * inner->block);
-    jk_u128 near = (jk_u128)jk_min(inner->block, inner->length);
-    jk_u128 kept =
-        (jk_u128)(outer->tiles / 2) * far * kept_depth(plan, inner->slots, odd_rows_backwards);
-    kept += (jk_u128)((outer->tiles - 1) / 2) * near * kept_depth(plan, inner->slots, false);
+    jk_u128 kept = (jk_u128)(outer->tiles / 2) * turned_elements(plan, inner, true);
+    kept += (jk_u128)((outer->tiles - 1) / 2) * turned_elements(plan, inner, false);
     jk_u128 all = (jk_u128)inner->length * (jk_u128)outer->tiles * (jk_u128)plan->problem.k;
     return (all - kept) * inner->element;
 }
@@ -90,7 +115,7 @@ static jk_u128 outer_pages(const jk_plan *plan, const side_view *outer, const si
 static jk_u128 inner_pages(const jk_plan *plan, const side_view *outer, const side_view *inner)
 {
     return (jk_u128)outer->tiles * (jk_u128)inner->tiles * (jk_u128)plan->kt -
-           (jk_u128)(outer->tiles - 1) * (jk_u128)kept_panels(plan, inner->slots);
+           (jk_u128)(outer->tiles - 1) * (jk_u128)turned_panels(plan, inner);
 }
 
 jk_traffic jk_plan_traffic(const jk_plan *plan)

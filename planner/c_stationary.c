@@ -44,7 +44,8 @@ static int64_t useful_depth(const jk_plan *plan, int64_t enough)
 /* The next panels can be copied while the present ones are multiplied. */
 static bool look_ahead(const jk_plan *plan)
 {
-    return plan->a_slots > 1 && plan->b_slots > 1;
+    return (plan->a_slots > 1 || (plan->mt == 1 && plan->kt == 1)) &&
+           (plan->b_slots > 1 || (plan->nt == 1 && plan->kt == 1));
 }
 
 static bool fewer_bytes(const jk_plan *x, const jk_plan *y)
@@ -96,14 +97,13 @@ static void judge(plan_choice *choice, jk_plan *candidate)
     choice->found = true;
 }
 
-/* Give left-over memory to an operand, as far as it has panels to keep: across `changes` of tile.
- */
-static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, int64_t changes)
+/* Give left-over memory to an operand, until it has `most` slots. */
+static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, int64_t most)
 {
     const jk_problem *p = &plan->problem;
     int64_t *slots = side == JK_ROWS ? &plan->a_slots : &plan->b_slots;
-    int64_t useful = jk_min(plan->kt, MOST_SLOTS) - *slots;
-    if (changes == 0 || useful <= 0)
+    int64_t useful = jk_min(most, MOST_SLOTS) - *slots;
+    if (useful <= 0)
         return;
     int64_t elements = plan->bk * (side == JK_ROWS ? plan->bm : plan->bn);
     jk_u128 panel = jk_round_up_bytes((jk_u128)elements * (jk_u128)jk_side_bytes(p, side),
@@ -115,6 +115,24 @@ static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, 
     more = more < (uint64_t)useful ? more : (uint64_t)useful;
     *slots += (int64_t)more;
     plan->peak_bytes += more * (uint64_t)panel;
+}
+
+/* What is left over saves most in the operand that the tiles of a row share, which is met again at
+ * every tile, then in the one that is met again at a turn; and where panels are as deep as k, a
+ * second slot lets the next one come early. */
+static void spend_all_left_over(const plan_choice *choice, jk_plan *plan)
+{
+    bool by_rows = plan->order == JK_ORDER_IJ;
+    int shared = by_rows ? JK_ROWS : JK_COLS;
+    int64_t rows = by_rows ? plan->mt : plan->nt, width = by_rows ? plan->nt : plan->mt;
+    if (width > 1)
+        spend_left_over(choice, plan, shared, plan->kt);
+    if (rows > 1)
+        spend_left_over(choice, plan, !shared, width * plan->kt);
+    if (rows > 1)
+        spend_left_over(choice, plan, shared, 2);
+    if (width > 1)
+        spend_left_over(choice, plan, !shared, 2);
 }
 
 static void consider(void *user, const jk_recipe *recipe, const int64_t block[2])
@@ -131,19 +149,15 @@ static void consider(void *user, const jk_recipe *recipe, const int64_t block[2]
         .bk = recipe->bk,
     };
     jk_plan_set_grid(&plan);
-    plan.a_slots = jk_min(recipe->slots[JK_ROWS], plan.kt);
-    plan.b_slots = jk_min(recipe->slots[JK_COLS], plan.kt);
+    plan.a_slots = recipe->slots[JK_ROWS];
+    plan.b_slots = recipe->slots[JK_COLS];
     plan.c_slots = plan.mt == 1 && plan.nt == 1 ? 1 : recipe->c_slots;
     plan.peak_bytes = (uint64_t)jk_plan_slots_bytes(&plan, jk_largest_element(p));
     for (int order = JK_ORDER_IJ; order <= JK_ORDER_JI; order++) {
         jk_plan candidate = plan;
         candidate.order = (jk_order)order;
-        if (choice->pipelined) {
-            bool by_rows = order == JK_ORDER_IJ;
-            int shared = by_rows ? JK_ROWS : JK_COLS;
-            spend_left_over(choice, &candidate, shared, (by_rows ? plan.nt : plan.mt) - 1);
-            spend_left_over(choice, &candidate, !shared, (by_rows ? plan.mt : plan.nt) - 1);
-        }
+        if (choice->pipelined)
+            spend_all_left_over(choice, &candidate);
         judge(choice, &candidate);
     }
 }
@@ -168,16 +182,16 @@ static void try_depth(plan_choice *choice, int64_t bk)
     int64_t panels = jk_ceil_div(choice->space.problem->k, bk);
     /* A second tile of D hides its store, and never saves a byte. */
     int64_t most_c = choice->pipelined && choice->planner == JK_PLANNER_AUTO ? 2 : 1;
-    int64_t least_slots = choice->pipelined ? 2 : 1, most_slots = choice->pipelined ? 3 : 1;
+    /* Two slots hide copies, a third hides uneven ones; a single one, which panels as deep as k can
+     * do with, leaves more room for tiles. */
+    int64_t least_slots = choice->pipelined ? jk_min(2, panels) : 1;
+    int64_t most_slots = choice->pipelined ? jk_max(2, jk_min(3, panels)) : 1;
     for (int64_t c = 1; c <= most_c; c++) {
-        for (int64_t p = least_slots; p <= most_slots; p++) {
-            int64_t slots = jk_min(p, panels);
+        for (int64_t slots = least_slots; slots <= most_slots; slots++) {
             for (size_t q = 0; q < sizeof quanta / sizeof *quanta; q++) {
                 jk_recipe recipe = {bk, {slots, slots}, c, quanta[q]};
                 try_recipe(choice, &recipe);
             }
-            if (slots == panels)
-                break;
         }
     }
 }

@@ -34,6 +34,16 @@ static inline int jk_side_bytes(const jk_problem *problem, int side)
 /* Bytes of the largest element: every slot is a multiple of it. */
 size_t jk_largest_element(const jk_problem *problem);
 
+/* ---- step.c ---- */
+
+/* What a tile finds on the device: its first `panels` panels, since tile `since` or later. */
+typedef struct jk_residence {
+    int64_t panels;
+    int64_t since; /* -1: nothing */
+} jk_residence;
+
+jk_residence jk_plan_residence(const jk_plan *plan, int64_t tile, int side);
+
 /* ---- bytes.c: what a plan with tiles, order and slots moves ---- */
 
 /* Bytes and pages of A and B that go to the device. */

@@ -40,11 +40,13 @@ typedef enum jk_order { JK_ORDER_IJ, JK_ORDER_JI } jk_order;
 
 /* A plan is a value: copy it, compare it, keep it. Tile (i, j) of D is rows [i*bm, min(m,
  * (i+1)*bm)) and columns [j*bn, ...); panel p is k indices [p*bk, ...). A tile of D is finished in
- * kt steps, one a panel. Panel p of A or B lives in slot p % slots of its operand; tile t of D (in
- * visiting order) in C slot t % c_slots.
+ * kt steps, one a panel. Tile t of D (in visiting order) lives in C slot t % c_slots. A panel of A or
+ * B goes to the slot of its operand that has not been used for longest (step.c has the rule): with
+ * two slots or more, never to one that the step before it uses.
  *
  * With `serpentine` every second row of tiles is visited backwards, and every second tile runs over
- * its panels backwards, so that the panels met last are met first again and need no copy. */
+ * its panels backwards, so that the panels met last are met first again and need no copy: as many as
+ * there are slots, of A along a row of tiles and of B at the turn into the next (order IJ). */
 typedef struct jk_plan {
     jk_problem problem;
     jk_planner planner; /* as asked */
@@ -92,9 +94,8 @@ uint64_t jk_plan_least_budget(const jk_problem *problem, const jk_machine *machi
 /* Step s of the plan, 0 <= s < plan->steps. Pure and O(1). */
 jk_step jk_plan_step(const jk_plan *plan, int64_t s);
 
-/* Step s of a run that begins with tile `first_tile`: nothing is on the device yet, so that tile
- * also loads the panels which the tile before it would have left there. Later tiles load what they
- * always do, because they find the same panels. */
+/* Step s of a run that begins with tile `first_tile`: nothing is on the device yet, so tiles also load
+ * the panels which tiles before that one would have left there. */
 jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s);
 
 /* What a run moves that begins with tile `first_tile`, 0 <= first_tile <= mt * nt. */

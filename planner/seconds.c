@@ -35,24 +35,21 @@ static double bare_copy_seconds(double bytes, const jk_machine *machine)
     return machine->shared_cores ? fmax(copy, over(bytes, machine->disk_read)) : copy;
 }
 
-/* What waits when one tile follows another. Visited back and forth, a new tile begins with the
- * panel that the old one ended with, and the operand that changed needs it in the very slot that
- * the last step still uses: either that copy or that step is idle meanwhile. Visited in one
- * direction, both operands are copied, and wait for their slots when the last panel lies in the
- * slot of the first. */
-static double turn_seconds(const jk_plan *plan, const jk_machine *machine, double products)
+/* With a single slot, an operand's next panel waits until the present one is multiplied: either the
+ * copy or the products are idle meanwhile. */
+static double single_slot_seconds(const jk_plan *plan, const jk_machine *machine, double products)
 {
     const jk_problem *p = &plan->problem;
+    const jk_traffic traffic = jk_plan_traffic(plan);
     double a = bare_copy_seconds((double)plan->bm * (double)plan->bk * p->a_bytes, machine);
     double b = bare_copy_seconds((double)plan->bk * (double)plan->bn * p->b_bytes, machine);
     double step = products / (double)plan->steps;
-    double tiles = (double)plan->mt * (double)plan->nt;
-    if (!plan->serpentine)
-        return (plan->kt - 1) % plan->a_slots == 0 ? (tiles - 1) * fmin(a + b, step) : 0;
-    bool by_rows = plan->order == JK_ORDER_IJ;
-    double outer = (double)(by_rows ? plan->mt : plan->nt);
-    return (tiles - outer) * fmin(by_rows ? b : a, step) +
-           (outer - 1) * fmin(by_rows ? a : b, step);
+    double wait = 0;
+    if (plan->a_slots == 1)
+        wait += ((double)traffic.pages[JK_ROWS] - 1) * fmin(a, step);
+    if (plan->b_slots == 1)
+        wait += ((double)traffic.pages[JK_COLS] - 1) * fmin(b, step);
+    return wait;
 }
 
 /* An operand that stays whole through a row of tiles is replaced at one stroke at the turn; the
@@ -92,5 +89,5 @@ double jk_plan_predict_seconds(const jk_plan *plan, const jk_machine *machine, b
     /* A lone tile of D is stored in bands while its successor begins; about one band shows. */
     double shown = plan->c_slots == 1 ? store / 8 : 0;
     double tiles = (double)plan->mt * (double)plan->nt;
-    return fill + pace + turn_seconds(plan, machine, products) + (tiles - 1) * shown + store;
+    return fill + pace + single_slot_seconds(plan, machine, products) + (tiles - 1) * shown + store;
 }

@@ -1,26 +1,90 @@
-/* Step s of a plan, from s alone. */
-#include "planner/plan.h"
+/* Step s of a plan, from s alone.
+ *
+ * Where a panel lives. Each operand walks along a line of places: from panel to panel one place on,
+ * and on in the same direction when the block (the row of tiles of A, the column of tiles of B)
+ * changes; where the block stays and its panels are met in reverse, the walk turns and meets the
+ * same places. The slot of a panel is its place modulo the slots. So
+ * - what a panel displaces lies `slots` places away, and has not been used for `slots` steps;
+ * - after a turn, the last `slots` places are found as they were left.
+ *
+ * Take order IJ; JI is the same with the roles exchanged. A block of A stays for a row of tiles and
+ * is met up, down, up, ...: with an odd number of tiles the walk leaves each block at its upper end
+ * and drifts upwards; with an even number it leaves where it came from, so that odd rows lie one
+ * block below even ones. Blocks of B are met once a row of tiles, upwards in even rows and
+ * downwards in odd ones, so column j always has the same places. */
+#include "planner/internal.h"
 
-/* Where tile `tile` lies. The inner coordinate runs back and forth. */
-static void locate(const jk_plan *plan, int64_t tile, int64_t *i, int64_t *j, bool *turn)
+/* A tile in visiting order. */
+typedef struct visit {
+    int64_t tile, outer, before; /* row of tiles (order IJ); tiles of that row visited before */
+    int64_t inner;               /* column of tiles */
+} visit;
+
+static visit visit_of(const jk_plan *plan, int64_t tile)
 {
     int64_t width = plan->order == JK_ORDER_IJ ? plan->nt : plan->mt;
-    int64_t outer = tile / width, inner = tile % width;
-    *turn = inner == 0;
-    if (plan->serpentine && outer % 2 == 1)
-        inner = width - 1 - inner;
-    *i = plan->order == JK_ORDER_IJ ? outer : inner;
-    *j = plan->order == JK_ORDER_IJ ? inner : outer;
+    visit v = {.tile = tile, .outer = tile / width, .before = tile % width};
+    bool back = plan->serpentine && v.outer % 2 == 1;
+    v.inner = back ? width - 1 - v.before : v.before;
+    return v;
 }
 
-jk_step jk_plan_step(const jk_plan *plan, int64_t s)
+/* Whether `side` keeps its block along a row of tiles (order IJ: A). */
+static bool stays(const jk_plan *plan, int side)
+{
+    return (side == JK_ROWS) == (plan->order == JK_ORDER_IJ);
+}
+
+static jk_residence residence_of(const jk_plan *plan, const visit *v, int side)
+{
+    int64_t slots = side == JK_ROWS ? plan->a_slots : plan->b_slots;
+    jk_residence found = {.since = -1};
+    if (!plan->serpentine)
+        return found;
+    if (stays(plan, side) && v->before > 0) {
+        found.since = v->tile - 1;
+        found.panels = jk_min(slots, plan->kt);
+    } else if (!stays(plan, side) && v->outer > 0) {
+        int64_t passed = v->before * plan->kt; /* places met since the turn */
+        found.since = v->tile - 1 - 2 * v->before;
+        found.panels = slots > passed ? jk_min(slots - passed, plan->kt) : 0;
+    }
+    return found;
+}
+
+jk_residence jk_plan_residence(const jk_plan *plan, int64_t tile, int side)
+{
+    visit v = visit_of(plan, tile);
+    return residence_of(plan, &v, side);
+}
+
+static int64_t slot_of(const jk_plan *plan, const visit *v, int side, int64_t position)
+{
+    int64_t width = plan->order == JK_ORDER_IJ ? plan->nt : plan->mt;
+    int64_t slots = side == JK_ROWS ? plan->a_slots : plan->b_slots;
+    int64_t block;
+    bool up;
+    if (!plan->serpentine)
+        return (v->tile * plan->kt + position) % slots;
+    if (!stays(plan, side)) {
+        block = v->inner;
+        up = v->outer % 2 == 0;
+    } else {
+        block = width % 2 == 1 ? v->outer : 1 - v->outer % 2;
+        up = (v->tile + v->outer) % 2 == 0;
+    }
+    return (block * plan->kt + (up ? position : plan->kt - 1 - position)) % slots;
+}
+
+jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
 {
     const jk_problem *problem = &plan->problem;
+    visit v = visit_of(plan, s / plan->kt);
     int64_t position = s % plan->kt;
-    bool turn;
-    jk_step step = {.tile = s / plan->kt};
-    locate(plan, step.tile, &step.i, &step.j, &turn);
-    bool backwards = plan->serpentine && step.tile % 2 == 1;
+    bool backwards = plan->serpentine && v.tile % 2 == 1;
+    jk_step step = {.tile = v.tile};
+    step.i = plan->order == JK_ORDER_IJ ? v.outer : v.inner;
+    step.j = plan->order == JK_ORDER_IJ ? v.inner : v.outer;
     step.p = backwards ? plan->kt - 1 - position : position;
 
     step.row = step.i * plan->bm;
@@ -29,19 +93,20 @@ jk_step jk_plan_step(const jk_plan *plan, int64_t s)
     step.rows = jk_min(plan->bm, problem->m - step.row);
     step.cols = jk_min(plan->bn, problem->n - step.col);
     step.depth = jk_min(plan->bk, problem->k - step.depth_start);
-    step.a_slot = step.p % plan->a_slots;
-    step.b_slot = step.p % plan->b_slots;
-    step.c_slot = step.tile % plan->c_slots;
+    step.a_slot = slot_of(plan, &v, JK_ROWS, position);
+    step.b_slot = slot_of(plan, &v, JK_COLS, position);
+    step.c_slot = v.tile % plan->c_slots;
 
-    /* Along a row of tiles (order IJ) the previous tile used the same panels of A; at the turn into
-     * the next row, the same panels of B. The first `slots` of them are still there. */
-    bool resumes = plan->serpentine && step.tile > 0;
-    bool a_stays = resumes && turn == (plan->order == JK_ORDER_JI);
-    bool b_stays = resumes && turn == (plan->order == JK_ORDER_IJ);
-    step.load_a = !(a_stays && position < plan->a_slots);
-    step.load_b = !(b_stays && position < plan->b_slots);
+    jk_residence a = residence_of(plan, &v, JK_ROWS), b = residence_of(plan, &v, JK_COLS);
+    step.load_a = a.since < first_tile || position >= a.panels;
+    step.load_b = b.since < first_tile || position >= b.panels;
     step.first = position == 0;
     step.last = position == plan->kt - 1;
     step.load_c = problem->read_c && step.first;
     return step;
+}
+
+jk_step jk_plan_step(const jk_plan *plan, int64_t s)
+{
+    return jk_plan_step_from(plan, 0, s);
 }

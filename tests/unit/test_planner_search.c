@@ -256,9 +256,13 @@ Test(planner_search, no_neighbour_of_a_plan_moves_fewer_bytes)
  * kept. */
 Test(planner_search, panels_are_made_even_only_where_that_costs_nothing)
 {
-    jk_problem p = {.m = 9, .n = 419, .k = 670, .a_bytes = 2, .b_bytes = 2, .c_bytes = 4};
-    jk_plan plan = make(&p, &host, 59273, JK_PLANNER_AUTO, true);
+    jk_problem p = {.m = 89, .n = 46, .k = 324, .a_bytes = 2, .b_bytes = 2, .c_bytes = 4};
+    jk_plan plan = make(&p, &host, 44695, JK_PLANNER_AUTO, true);
     cr_assert_eq(plan.bk, 128);
+    jk_plan even = plan;
+    even.bk = 112;
+    jk_plan_set_grid(&even);
+    cr_assert(jk_plan_set_counts(&even) && even.kt == plan.kt && even.h2d_bytes > plan.h2d_bytes);
     p = (jk_problem){.m = 64, .n = 64, .k = 1100, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
     plan = make(&p, &host, 1 << 20, JK_PLANNER_AUTO, true);
     cr_assert_eq(plan.bk, 224);

@@ -46,34 +46,41 @@ static void hold(bool true_as_promised, const char *what)
     cr_assert_fail("%s: %s", what, text);
 }
 
-/* What lies in the slots of an operand: block index times kt plus panel, -1 for nothing. */
+/* What lies in the slots of an operand, block index times kt plus panel, -1 for nothing, and the
+ * step that used a slot last. */
 typedef struct operand {
     int64_t slots;
-    int64_t *held;
+    int64_t *held, *used;
     uint64_t bytes;
     int64_t pages;
 } operand;
 
 static operand operand_make(int64_t slots)
 {
-    operand op = {.slots = slots, .held = malloc((size_t)slots * sizeof(int64_t))};
+    operand op = {.slots = slots, .held = malloc(2 * (size_t)slots * sizeof(int64_t))};
     cr_assert_not_null(op.held);
+    op.used = op.held + slots;
     for (int64_t i = 0; i < slots; i++)
-        op.held[i] = -1;
+        op.held[i] = op.used[i] = -1;
     return op;
 }
 
-static void operand_use(operand *op, bool always_copies, int64_t slot, int64_t panel, bool load,
-                        int64_t bytes)
+/* Step `s` uses the panel, after copying it or not. What is copied goes to the slot whose content has
+ * been idle for longest: then the copy can be made while the steps before still multiply. */
+
+static void operand_use(operand *op, bool always_copies, int64_t s, int64_t slot, int64_t panel,
+                        bool load, int64_t bytes)
 {
     hold(slot >= 0 && slot < op->slots, "slot outside its array");
     if (load) {
         hold(always_copies || op->held[slot] != panel, "copies what is already there");
+        hold(op->used[slot] < 0 || op->used[slot] <= s - op->slots, "displaces what is in use");
         op->held[slot] = panel;
         op->bytes += (uint64_t)bytes;
         op->pages++;
     }
     hold(op->held[slot] == panel, "the panel is not in its slot");
+    op->used[slot] = s;
 }
 
 static void check_step(const jk_plan *plan, const jk_step *step, int64_t s)
@@ -84,8 +91,6 @@ static void check_step(const jk_plan *plan, const jk_step *step, int64_t s)
     hold(step->last == ((s + 1) % plan->kt == 0), "last step of a tile");
     hold(step->load_c == (p->read_c && step->first), "reading C");
     hold(step->c_slot == step->tile % plan->c_slots, "slot of C");
-    hold(step->a_slot == step->p % plan->a_slots, "slot of A");
-    hold(step->b_slot == step->p % plan->b_slots, "slot of B");
     hold(step->row == step->i * plan->bm, "first row");
     hold(step->col == step->j * plan->bn, "first column");
     hold(step->depth_start == step->p * plan->bk, "first index of k");
@@ -126,9 +131,9 @@ static void check_replay(const jk_plan *plan)
     int64_t c_pages = 0, stores = 0;
     for (int64_t s = 0; s < plan->steps; s++) {
         jk_step step = jk_plan_step(plan, s);
-        operand_use(&a, page, step.a_slot, step.i * plan->kt + step.p, step.load_a,
+        operand_use(&a, page, s, step.a_slot, step.i * plan->kt + step.p, step.load_a,
                     step.rows * step.depth * p->a_bytes);
-        operand_use(&b, page, step.b_slot, step.j * plan->kt + step.p, step.load_b,
+        operand_use(&b, page, s, step.b_slot, step.j * plan->kt + step.p, step.load_b,
                     step.depth * step.cols * p->b_bytes);
         uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
         c_up += step.load_c ? tile : 0;
@@ -164,9 +169,9 @@ static void check_rest(const jk_plan *plan, int64_t first_tile)
         jk_step step = jk_plan_step_from(plan, first_tile, s);
         uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
         check_step(plan, &step, s);
-        operand_use(&a, page, step.a_slot, step.i * plan->kt + step.p, step.load_a,
+        operand_use(&a, page, s, step.a_slot, step.i * plan->kt + step.p, step.load_a,
                     step.rows * step.depth * p->a_bytes);
-        operand_use(&b, page, step.b_slot, step.j * plan->kt + step.p, step.load_b,
+        operand_use(&b, page, s, step.b_slot, step.j * plan->kt + step.p, step.load_b,
                     step.depth * step.cols * p->b_bytes);
         c_up += step.load_c ? tile : 0;
         c_pages += step.load_c;
@@ -198,9 +203,12 @@ static void check_memory(const jk_plan *plan, bool pipelined)
     if (!pipelined)
         hold(plan->a_slots == 1 && plan->b_slots == 1 && plan->c_slots == 1, "one slot each");
     if (plan->schedule == JK_SCHEDULE_C_STATIONARY) {
+        bool by_rows = plan->order == JK_ORDER_IJ;
         int64_t least = pipelined ? jk_min(2, plan->kt) : 1;
-        hold(plan->a_slots >= least && plan->a_slots <= plan->kt, "slots of A");
-        hold(plan->b_slots >= least && plan->b_slots <= plan->kt, "slots of B");
+        int64_t stays = jk_max(2, plan->kt);
+        int64_t turns = jk_max(2, plan->kt * (by_rows ? plan->nt : plan->mt));
+        hold(plan->a_slots >= least && plan->a_slots <= (by_rows ? stays : turns), "slots of A");
+        hold(plan->b_slots >= least && plan->b_slots <= (by_rows ? turns : stays), "slots of B");
     }
 }
 
@@ -238,8 +246,10 @@ Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
         plan.bn = random_between(1, plan.problem.n);
         plan.bk = random_between(1, plan.problem.k);
         jk_plan_set_grid(&plan);
-        plan.a_slots = random_between(1, plan.kt);
-        plan.b_slots = random_between(1, plan.kt);
+        bool by_rows = plan.order == JK_ORDER_IJ;
+        int64_t stays = 2 * plan.kt, turns = plan.kt * ((by_rows ? plan.nt : plan.mt) + 1);
+        plan.a_slots = random_between(1, by_rows ? stays : turns);
+        plan.b_slots = random_between(1, by_rows ? turns : stays);
         cr_assert(jk_plan_set_counts(&plan));
         check_plan(&plan);
         uint64_t memory = (uint64_t)jk_plan_slots_bytes(&plan, jk_largest_element(&plan.problem));
