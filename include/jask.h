@@ -209,7 +209,9 @@ typedef struct jask_options {
     size_t struct_size;
     uint64_t memory_budget_bytes; /**< JASK_MEMORY_BUDGET; bytes resident at once on the device that
                                        computes; on the host device everything: tiles, staging,
-                                       buffers. Reduced to 0.8 x what is available. 0: not set */
+                                       buffers. Reduced to 0.8 x what is available, of which a
+                                       result that lies in RAM (tmpfs) first takes its size.
+                                       0: not set */
     uint64_t host_budget_bytes;   /**< JASK_HOST_BUDGET; pinned staging beside a GPU. 0: not set */
     const char *scratch_dir;      /**< JASK_SCRATCH_DIR; default ".jask_scratch" under the working
                                        directory; made when first needed. NULL: not set */

@@ -96,9 +96,8 @@ static jask_status prepare_scratch(jask_context *ctx, jask_error *err)
     jask_status st;
     if (ctx->scratch_real)
         return JASK_OK;
-    st = jk_scratch_prepare(ctx->scratch_named, dir->source,
-                            ctx->settings.value[JK_SET_ALLOW_TMPFS].number != 0, &ctx->scratch_real,
-                            err);
+    st = jk_scratch_prepare(ctx->scratch_named, dir->source, jk_context_allows_tmpfs(ctx),
+                            &ctx->scratch_real, err);
     if (!st)
         jk_log_write(&ctx->log, JASK_LOG_INFO, "scratch directory '%s' (%s)", ctx->scratch_real,
                      dir->source);
@@ -114,8 +113,7 @@ static jask_status check_budget(const jask_context *ctx, jask_error *err)
                    "option memory_budget_bytes, or set JASK_MEMORY_BUDGET");
 }
 
-/* What was asked, but never more than 0.8 of what can be had now. */
-static uint64_t clamp_budget(uint64_t asked, uint64_t available)
+uint64_t jk_context_clamp(uint64_t asked, uint64_t available)
 {
     uint64_t most = available / 5 * 4;
     return asked < most ? asked : most;
@@ -132,18 +130,19 @@ static jask_status settle_budgets(jask_context *ctx, jask_error *err)
     if (st)
         return st;
     if (!info->host_memory) {
-        ctx->host_budget_bytes = clamp_budget(host->text ? host->number : HOST_BUDGET, available);
+        ctx->host_budget_bytes =
+            jk_context_clamp(host->text ? host->number : HOST_BUDGET, available);
         available = info->free_bytes;
         snprintf(ctx->available_source, sizeof ctx->available_source, "free memory of %s",
                  info->name);
     }
     ctx->available_bytes = available;
-    ctx->budget_bytes = clamp_budget(ctx->settings.value[JK_SET_MEMORY_BUDGET].number, available);
+    ctx->budget_bytes =
+        jk_context_clamp(ctx->settings.value[JK_SET_MEMORY_BUDGET].number, available);
     return JASK_OK;
 }
 
-/* Near enough for people, whatever the locale, and read back by jask_parse_size. */
-static const char *about(uint64_t bytes, char text[32])
+const char *jk_context_about(uint64_t bytes, char text[32])
 {
     if (bytes >= (uint64_t)1 << 30)
         bytes &= ~(((uint64_t)1 << 20) - 1);
@@ -156,17 +155,18 @@ static void log_budget(jask_context *ctx)
 {
     const jk_setting_value *budget = &ctx->settings.value[JK_SET_MEMORY_BUDGET];
     char got[32], asked[32], available[32];
-    about(ctx->available_bytes, available);
+    jk_context_about(ctx->available_bytes, available);
     if (ctx->budget_bytes < budget->number)
         jk_log_write(&ctx->log, JASK_LOG_WARN,
                      "memory budget cut from %s to %s: 0.8 of the %s available (%s)",
-                     about(budget->number, asked), about(ctx->budget_bytes, got), available,
-                     ctx->available_source);
+                     jk_context_about(budget->number, asked),
+                     jk_context_about(ctx->budget_bytes, got), available, ctx->available_source);
     jk_log_write(&ctx->log, JASK_LOG_INFO, "memory budget %s (%s); %s available (%s)",
-                 about(ctx->budget_bytes, got), budget->source, available, ctx->available_source);
+                 jk_context_about(ctx->budget_bytes, got), budget->source, available,
+                 ctx->available_source);
     if (ctx->host_budget_bytes > 0)
         jk_log_write(&ctx->log, JASK_LOG_INFO, "host budget %s (%s), for staging",
-                     about(ctx->host_budget_bytes, got),
+                     jk_context_about(ctx->host_budget_bytes, got),
                      ctx->settings.value[JK_SET_HOST_BUDGET].source);
 }
 
@@ -413,6 +413,11 @@ uint64_t jk_context_host_budget(const jask_context *ctx)
 uint64_t jk_context_cpu_budget(const jask_context *ctx)
 {
     return ctx->device.info.host_memory ? ctx->budget_bytes : ctx->host_budget_bytes;
+}
+
+bool jk_context_allows_tmpfs(const jask_context *ctx)
+{
+    return ctx->settings.value[JK_SET_ALLOW_TMPFS].number != 0;
 }
 
 bool jk_context_tf32(const jask_context *ctx)

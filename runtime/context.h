@@ -15,6 +15,10 @@ jask_status jk_context_get(jask_context *ctx, jask_context **out, jask_error *er
 void jk_context_put(jask_context *ctx); /* NULL allowed */
 
 uint64_t jk_context_budget(const jask_context *ctx);
+/* What was asked, but never more than 0.8 of what can be had. */
+uint64_t jk_context_clamp(uint64_t asked, uint64_t available);
+/* A size near enough for people, whatever the locale, and read back by jask_parse_size. */
+const char *jk_context_about(uint64_t bytes, char text[32]);
 /* Where a budget that was cut turned out too small, put that in front of err's message. Returns
  * BUDGET. */
 jask_status jk_context_explain_budget(const jask_context *ctx, jask_error *err);
@@ -22,8 +26,9 @@ jask_status jk_context_explain_budget(const jask_context *ctx, jask_error *err);
 uint64_t jk_context_host_budget(const jask_context *ctx);
 /* For work on the CPU, whichever device multiplies. */
 uint64_t jk_context_cpu_budget(const jask_context *ctx);
-bool jk_context_tf32(const jask_context *ctx); /* asked for */
-bool jk_context_sync(const jask_context *ctx); /* NULL: the default, true */
+bool jk_context_allows_tmpfs(const jask_context *ctx); /* for scratch */
+bool jk_context_tf32(const jask_context *ctx);         /* asked for */
+bool jk_context_sync(const jask_context *ctx);         /* NULL: the default, true */
 bool jk_context_pipelined(const jask_context *ctx);
 int jk_context_io_threads(const jask_context *ctx);
 jk_planner jk_context_planner(const jask_context *ctx);

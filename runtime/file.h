@@ -94,6 +94,11 @@ jask_status jk_output_open_partial(const char *target, uint64_t bytes, bool cont
 jask_status jk_partial_open(int dir_fd, const char *name, unsigned mode, bool continues,
                             int *out_fd, jask_error *err);
 
+/* Memory that a result of `bytes` bytes for `target` will take because its directory lies in RAM;
+ * else 0. Where it `resumes`, what its partial result holds there is taken already. 0 also where it
+ * does not fit or cannot be made: opening it tells. */
+uint64_t jk_output_memory(const char *target, uint64_t bytes, bool resumes);
+
 /* The path that a target's chain of symbolic links ends at, where nothing needs to exist; to be
  * freed. The second with a suffix. */
 jask_status jk_output_resolve(const char *target, char **out, jask_error *err);

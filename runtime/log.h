@@ -11,6 +11,7 @@ typedef enum jk_log_topic {
     JK_LOG_NAMED,      /* a file that could not be made without a name */
     JK_LOG_UNRESERVED, /* a file whose blocks could not be reserved */
     JK_LOG_IN_RAM,     /* a result in RAM */
+    JK_LOG_RESULT_CUT, /* the budget that one leaves */
     JK_LOG_STAGING,    /* less pinned memory than planned, or none */
 } jk_log_topic;
 

@@ -1,4 +1,5 @@
 /* jask_dot: from arguments to a committed result. */
+#include "runtime/budget.h"
 #include "runtime/machine.h"
 #include "runtime/pipeline.h"
 #include "runtime/plan_api.h"
@@ -25,6 +26,7 @@ typedef struct jk_dot {
     jk_matrix a, b, c; /* c.file NULL unless it is read */
     int64_t m, n, k;
     jask_dtype dtype;
+    jk_budget budget;
     size_t block_bytes;
     jk_plan plan;
     jk_resume *resume; /* NULL unless asked for */
@@ -133,6 +135,15 @@ static jask_status check_operands(jk_dot *dot, const jask_array *a, const jask_a
     return st ? st : check_shapes(dot, err);
 }
 
+static jask_status settle_budget(jk_dot *dot, jask_error *err)
+{
+    jk_result_place place = {.output = dot->args.output, .resumes = dot->args.resume != 0};
+    if (!jk_mul_u64((uint64_t)dot->m, (uint64_t)dot->n, &place.bytes) ||
+        !jk_mul_u64(place.bytes, jask_dtype_size(dot->dtype), &place.bytes))
+        place.bytes = UINT64_MAX; /* making the result refuses it */
+    return jk_budget_of(dot->ctx, &place, &dot->budget, err);
+}
+
 /* Read buffers are a sixteenth of the one budget; beside a device with memory of its own they have
  * a budget to themselves. */
 static jask_status choose_block(jk_dot *dot, jask_error *err)
@@ -140,17 +151,17 @@ static jask_status choose_block(jk_dot *dot, jask_error *err)
     bool turns = dot->c.file && dot->c.trans;
     int threads = jk_context_io_threads(dot->ctx);
     uint64_t most = turns ? TURN_BLOCK_MAX : BLOCK_BYTES;
-    uint64_t share = jk_context_budget(dot->ctx) / 16 / (uint64_t)threads;
+    uint64_t share = dot->budget.bytes / 16 / (uint64_t)threads;
     if (!jk_context_device(dot->ctx)->info.host_memory) {
         uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(turns, threads);
         char had[32], least[32];
-        share = jk_context_host_budget(dot->ctx) / blocks;
+        share = dot->budget.host_bytes / blocks;
         if (share < BLOCK_MIN)
             return jk_fail(err, JASK_ERR_BUDGET,
                            "a host budget of %s is too little for staging with %d reading threads; "
                            "the least that works is %s (JASK_HOST_BUDGET)",
-                           jask_format_size(jk_context_host_budget(dot->ctx), had, sizeof had),
-                           threads, jask_format_size(blocks * BLOCK_MIN, least, sizeof least));
+                           jask_format_size(dot->budget.host_bytes, had, sizeof had), threads,
+                           jask_format_size(blocks * BLOCK_MIN, least, sizeof least));
     }
     share = share < BLOCK_MIN ? BLOCK_MIN : share;
     share = share > most ? most : share;
@@ -161,7 +172,7 @@ static jask_status choose_block(jk_dot *dot, jask_error *err)
 static jask_status make_plan(jk_dot *dot, jask_error *err)
 {
     const jk_device_ref *device = jk_context_device(dot->ctx);
-    uint64_t budget = jk_context_budget(dot->ctx);
+    uint64_t budget;
     int size = (int)jask_dtype_size(dot->dtype);
     jk_problem problem = {
         .m = dot->m,
@@ -175,9 +186,12 @@ static jask_status make_plan(jk_dot *dot, jask_error *err)
     };
     jk_machine machine;
     jask_status st;
-    st = choose_block(dot, err);
+    st = settle_budget(dot, err);
+    if (!st)
+        st = choose_block(dot, err);
     if (st)
         return st;
+    budget = dot->budget.bytes;
     machine =
         jk_machine_of(device, dot->dtype, budget,
                       jk_pipeline_reserve_bytes(&device->info, budget, dot->c.file && dot->c.trans,
@@ -185,7 +199,7 @@ static jask_status make_plan(jk_dot *dot, jask_error *err)
     st = jk_plan_make(&problem, &machine, jk_context_planner(dot->ctx),
                       jk_context_pipelined(dot->ctx), &dot->plan, err);
     if (st == JASK_ERR_BUDGET)
-        return jk_context_explain_budget(dot->ctx, err);
+        return jk_budget_explain(&dot->budget, dot->ctx, err);
     if (!st && dot->plan.schedule == JK_SCHEDULE_EMPTY) {
         dot->plan.problem.k = dot->k;
         dot->plan.peak_bytes =
@@ -402,7 +416,7 @@ static void fill_report(const jk_dot *dot, const jk_run_stats *stats, double sec
         .write_seconds = stats->write_seconds,
         .commit_seconds = commit_seconds,
         .stall_seconds = stats->stall_seconds,
-        .budget_bytes = jk_context_budget(dot->ctx),
+        .budget_bytes = dot->budget.bytes,
         .peak_device_bytes = stats->peak_device_bytes,
         .peak_host_bytes = stats->peak_host_bytes,
     };

@@ -1,6 +1,7 @@
 /* Names of results: where a target's links end, and results that keep a name while they are made.
  */
 #include "runtime/file.h"
+#include "runtime/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define LINKS_MAX 40
@@ -88,6 +90,51 @@ jask_status jk_partial_open(int dir_fd, const char *name, unsigned mode, bool co
         return jk_fail_errno(err, "%s the partial result '%s'", continues ? "open" : "make", name);
     *out_fd = fd;
     return JASK_OK;
+}
+
+/* Bytes that the file at `path` and suffix holds; 0 without one. */
+static uint64_t held_bytes(const char *path, const char *suffix)
+{
+    struct stat found;
+    char *name;
+    uint64_t held = 0;
+    if (asprintf(&name, "%s%s", path, suffix) < 0)
+        return 0;
+    if (lstat(name, &found) == 0 && S_ISREG(found.st_mode))
+        held = (uint64_t)found.st_blocks * 512;
+    free(name);
+    return held;
+}
+
+/* Of the directory that `path` lies in; all that there is where nobody says. */
+static uint64_t free_ram(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    struct statvfs fs;
+    char type[64];
+    bool in_ram;
+    uint64_t bytes = 0;
+    if (dir && !jk_dir_in_ram(dir, &in_ram, type, sizeof type, NULL) && in_ram &&
+        (statvfs(dir, &fs) != 0 || fs.f_blocks == 0 ||
+         !jk_mul_u64(fs.f_bavail, fs.f_frsize, &bytes)))
+        bytes = UINT64_MAX;
+    free(dir);
+    return bytes;
+}
+
+uint64_t jk_output_memory(const char *target, uint64_t bytes, bool resumes)
+{
+    char *path;
+    uint64_t held;
+    if (jk_output_resolve(target, &path, NULL))
+        return 0;
+    held = resumes ? held_bytes(path, JK_PARTIAL_SUFFIX) : 0;
+    bytes = bytes > held ? bytes - held : 0;
+    if (bytes > free_ram(path))
+        bytes = 0;
+    free(path);
+    return bytes;
 }
 
 jask_status jk_commit_name(const char *base, int number, char **out, jask_error *err)

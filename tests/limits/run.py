@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Memory limits that are real: jask-gemm is watched while it runs, and put into a memory control group far
 smaller than its files. usage: run.py JASK-GEMM   (TAP on stdout)"""
+import contextlib
 import json
 import os
 import shutil
@@ -170,6 +171,50 @@ def default_budget_keeps_to_the_group():
         os.rmdir(group)
 
 
+@contextlib.contextmanager
+def memory_disk(mebibytes):
+    """A directory that lies in RAM."""
+    if os.geteuid() != 0:
+        raise tap.Skip('only root can mount')
+    os.mkdir('ram')
+    done = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%dm' % mebibytes, 'none', 'ram'],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise tap.Skip('cannot mount: ' + done.stderr.strip())
+    try:
+        yield 'ram'
+    finally:
+        subprocess.run(['umount', 'ram'], check=True)
+
+
+def a_result_in_memory_takes_its_part():
+    """In a group of 256 MiB a result that lies in RAM leaves the rest to the budget, and is refused where
+    it leaves nothing; what an earlier run of a resumable product left there is not counted twice."""
+    group = make_group(256 * MIB)
+    try:
+        with memory_disk(512) as ram:
+            write_ones('thin.npy', 5000, 8)
+            size = 5000 * 5000 * 4
+            for args in ([], ['--resume']):
+                asked = ['thin.npy', 'thin.npy', '--tb', '-b', '200MiB', '-o', ram + '/c.npy']
+                report, _ = watch(asked + args, enter(group))
+                print('# asked for 200 MiB beside a result of %.1f MiB: took %.1f MiB'
+                      % (size / MIB, report['budget_bytes'] / MIB))
+                assert 100 * MIB < report['budget_bytes'] <= 0.8 * (256 * MIB - size)
+                os.remove(ram + '/c.npy')
+            run = subprocess.run([GEMM] + asked, capture_output=True, text=True, check=True,
+                                 preexec_fn=enter(group))
+            assert 'cut from 200MiB' in run.stderr and 'takes 97656KiB of' in run.stderr, run.stderr
+            os.remove(ram + '/c.npy')
+            write_ones('thin.npy', 8190, 8)
+            run = subprocess.run([GEMM] + asked, capture_output=True, text=True, check=False,
+                                 preexec_fn=enter(group))
+            assert run.returncode == 3 and os.listdir(ram) == [], run
+            assert run.stderr.count('\n') == 2 and 'lies in RAM and takes 255.875MiB' in run.stderr, run
+    finally:
+        os.rmdir(group)
+
+
 def every_form_of_input_takes_the_same_memory():
     """Byte order and Fortran order are undone piece by piece, never in a copy of the whole."""
     peaks = {}
@@ -187,5 +232,6 @@ def every_form_of_input_takes_the_same_memory():
 
 
 TESTS = [budgets_hold, memory_does_not_grow_with_k, files_far_larger_than_the_group,
-         default_budget_keeps_to_the_group, every_form_of_input_takes_the_same_memory]
+         default_budget_keeps_to_the_group, a_result_in_memory_takes_its_part,
+         every_form_of_input_takes_the_same_memory]
 tap.run(TESTS, 'limits')
