@@ -51,26 +51,27 @@ static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_e
     return jk_context_progress(run->job->ctx, &p, err);
 }
 
-static bool load_ready(const jk_run *run, int64_t number)
+static bool load_ready(const void *slot, int64_t number)
 {
-    const jk_load *load = &run->loads[number % JK_LOADS_AHEAD];
-    return load->number == number && load->pieces_left == 0;
+    const jk_slot *s = slot;
+    return s->load == number && s->pieces_left == 0;
 }
 
-static bool band_taken(const jk_run *run, int64_t number)
+static bool band_taken(const void *run, int64_t number)
 {
-    return run->bands_taken > number;
+    return ((const jk_run *)run)->bands_taken > number;
 }
 
-/* Wait until `ready` holds for `number`, keeping the user informed. Fails with the run's error. */
-static jask_status wait_until(jk_driver *d, bool (*ready)(const jk_run *, int64_t), int64_t number,
-                              int64_t step, jask_error *err)
+/* Wait until `ready` holds for `number` of `what`, keeping the user informed. Fails with the run's
+ * error. */
+static jask_status wait_until(jk_driver *d, bool (*ready)(const void *, int64_t), const void *what,
+                              int64_t number, int64_t step, jask_error *err)
 {
     jk_run *run = d->run;
     double start = 0;
     jask_status st = JASK_OK;
     pthread_mutex_lock(&run->lock);
-    while (!st && !run->stop && !ready(run, number)) {
+    while (!st && !run->stop && !ready(what, number)) {
         double until = jk_clock_seconds() + PROGRESS_SECONDS;
         struct timespec at = {.tv_sec = (time_t)until,
                               .tv_nsec = (long)((until - floor(until)) * 1e9)};
@@ -98,12 +99,13 @@ static jask_status await_loads(jk_driver *d, const jk_step *step, int64_t s, jas
     jk_run *run = d->run;
     jask_status st = JASK_OK;
     for (int op = 0; !st && op < JK_OPERANDS; op++) {
+        jk_slot *slot = jk_run_slot(run, step, op);
         if (!jk_step_loads(step, op))
             continue;
         /* Hazard: the product would read a panel that is not all there. */
-        st = wait_until(d, load_ready, d->loads++, s, err);
+        st = wait_until(d, load_ready, slot, d->loads++, s, err);
         if (!st)
-            st = run->dev->queue_await(run->compute, jk_run_slot(run, step, op)->filled, err);
+            st = run->dev->queue_await(run->compute, slot->filled, err);
     }
     return st;
 }
@@ -166,7 +168,7 @@ static jask_status compute_rows(jk_driver *d, const jk_step *step, int64_t s, in
     double start;
     /* Hazard: overwriting bands of an earlier tile that are still to be stored. */
     if (step->first && !step->load_c && before >= 0)
-        st = wait_until(d, band_taken, jk_run_band_number(run, before, band), s, err);
+        st = wait_until(d, band_taken, run, jk_run_band_number(run, before, band), s, err);
     if (st)
         return st;
     start = jk_clock_seconds();
@@ -226,7 +228,6 @@ static jask_status run_step(jk_driver *d, int64_t s, jask_error *err)
         return st;
     pthread_mutex_lock(&run->lock);
     run->steps_issued = s + 1;
-    run->loads_used = d->loads;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
     return JASK_OK;
@@ -269,7 +270,7 @@ jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask
         st = run_step(&d, s, err);
     last_band = plan->mt * plan->nt * d.run->bands - 1;
     if (!st)
-        st = wait_until(&d, band_taken, last_band, plan->steps, err);
+        st = wait_until(&d, band_taken, d.run, last_band, plan->steps, err);
     /* Nothing is left to wait for, but for work that has failed without anybody needing it. */
     if (!st)
         st = d.run->dev->queue_drain(d.run->up, err);

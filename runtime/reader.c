@@ -8,7 +8,7 @@ typedef struct jk_piece {
     int op;
     jk_step step;
     jk_slot *slot;
-    int64_t load;
+    int64_t load, load_pieces; /* of which it is one, and how many that has */
     int64_t serial;
     int64_t release_step; /* the slot is free once this step's product is done; -1: always was */
     jk_window part;       /* of the slot's rows x cols */
@@ -96,14 +96,8 @@ static bool take_piece(jk_run *run, jk_piece *out)
     jk_pieces pieces;
     int64_t rows, cols;
     int op;
-    for (;;) {
-        if (run->stop || !find_load(run, &step))
-            return false;
-        if (run->next.load - run->loads_used < JK_LOADS_AHEAD)
-            break;
-        /* Hazard: overwriting the record of a load that the products still wait for. */
-        jk_run_wait(run);
-    }
+    if (run->stop || !find_load(run, &step))
+        return false;
     op = run->next.operand;
     jk_run_slot_shape(run, op, &step, &rows, &cols);
     pieces = jk_run_pieces(run, rows, cols);
@@ -111,12 +105,11 @@ static bool take_piece(jk_run *run, jk_piece *out)
     out->step = step;
     out->slot = jk_run_slot(run, &step, op);
     out->load = run->next.load;
+    out->load_pieces = pieces.count;
     out->serial = run->next.serial++;
     out->release_step = out->slot->last_use;
     out->part = jk_piece_window(&pieces, run->next.piece);
     out->slot_ld = jk_run_slot_ld(run, op, cols);
-    if (run->next.piece == 0)
-        run->loads[out->load % JK_LOADS_AHEAD] = (jk_load){out->load, pieces.count};
     if (++run->next.piece == pieces.count) {
         run->next.piece = 0;
         run->next.load++;
@@ -210,16 +203,20 @@ static jask_status queue_upload(jk_run *run, const jk_piece *p, jk_block *block,
 /* Count the piece as delivered; after the last one of a load the products may use it. */
 static jask_status finish_piece(jk_run *run, const jk_piece *p, jask_error *err)
 {
-    jk_load *load = &run->loads[p->load % JK_LOADS_AHEAD];
+    jk_slot *slot = p->slot;
     jask_status st = JASK_OK;
+    if (slot->load != p->load) {
+        slot->load = p->load;
+        slot->pieces_left = p->load_pieces;
+    }
     run->h2d_bytes += (uint64_t)p->part.rows * (uint64_t)p->part.cols * run->elem_bytes;
-    if (load->pieces_left == 1) {
+    if (slot->pieces_left == 1) {
         run->h2d_pages++;
-        st = run->dev->event_record(p->slot->filled, run->up, err);
+        st = run->dev->event_record(slot->filled, run->up, err);
     }
     /* Not before the event is recorded, which the products then wait for. */
     if (!st)
-        load->pieces_left--;
+        slot->pieces_left--;
     pthread_cond_broadcast(&run->changed);
     return st;
 }

@@ -55,6 +55,7 @@ static jask_status open_slots(jk_run *run, int op, int64_t count, uint64_t bytes
         jk_slot *slot = &run->slots[op][i];
         slot->mem = *mem;
         slot->last_use = -1;
+        slot->load = -1; /* zeros would say that load 0 has arrived */
         *mem += bytes;
         st = run->dev->event_open(dev, &slot->filled, err);
         if (!st)
@@ -232,8 +233,6 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
     run->block_bytes = job->block_bytes;
     run->band_rows = choose_band_rows(job->plan);
     run->bands = jk_ceil_div(job->plan->bm, run->band_rows);
-    for (int i = 0; i < JK_LOADS_AHEAD; i++)
-        run->loads[i].number = -1; /* zeros would say that load 0 has arrived */
     run->next.step = run->steps_issued = job->first_tile * job->plan->kt;
     run->bands_posted = run->bands_taken = jk_run_band_number(run, job->first_tile, 0);
     open_lock(run);

@@ -17,16 +17,10 @@ typedef struct jk_slot {
     jk_event *filled;   /* upload queue: what was last loaded into it is complete */
     jk_event *released; /* compute queue: products queued so far are done with it (A and B: read it;
                            D: have computed the bands that are posted) */
-} jk_slot;
-
-/* Readers may look at most this many loads ahead of the products. */
-#define JK_LOADS_AHEAD 64
-
-/* A panel or tile on its way to its slot, in pieces. Loads are numbered in plan order. */
-typedef struct jk_load {
-    int64_t number;
+    /* The last panel or tile of which a piece has come. Loads are numbered in plan order. */
+    int64_t load;
     int64_t pieces_left; /* 0: all are queued on (or, with host memory, in) the device */
-} jk_load;
+} jk_slot;
 
 /* A staging block beside a device with memory of its own. */
 typedef struct jk_block {
@@ -71,9 +65,7 @@ typedef struct jk_run {
     int64_t steps_issued;
     int64_t bands_posted; /* computed and waiting to be stored */
     int64_t bands_taken;  /* off their slots: written, or copied to the host */
-    int64_t loads_used;   /* loads whose first product has been issued */
-    jk_load loads[JK_LOADS_AHEAD];
-    struct { /* the next piece to read */
+    struct {              /* the next piece to read */
         int64_t step;
         int operand;
         int64_t piece; /* of the load */
