@@ -144,12 +144,18 @@ static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t 
 /* The tile is finished down to `row`: let the writer have its bands to there. */
 static jask_status post_bands(jk_run *run, const jk_step *step, int64_t row, jask_error *err)
 {
-    jask_status st =
-        run->dev->event_record(run->slots[JK_OPERAND_C][step->c_slot].released, run->compute, err);
-    /* Bands that a short tile lacks are posted with its last one. */
-    int64_t bands = row < step->rows ? row / run->band_rows : run->bands;
+    bool all = row == step->rows;
+    int64_t bands = all ? jk_ceil_div(step->rows, run->band_rows) : row / run->band_rows;
+    int64_t posted = run->bands_posted - jk_run_band_number(run, step->tile, 0);
+    jask_status st = JASK_OK;
+    for (int64_t i = posted; !st && i < bands; i++)
+        st =
+            run->dev->event_record(run->computed[step->c_slot * run->bands + i], run->compute, err);
     if (st)
         return st;
+    /* Bands that a short tile lacks are posted with its last one. */
+    if (all)
+        bands = run->bands;
     pthread_mutex_lock(&run->lock);
     run->bands_posted = jk_run_band_number(run, step->tile, bands);
     pthread_cond_broadcast(&run->changed);

@@ -58,10 +58,30 @@ static jask_status open_slots(jk_run *run, int op, int64_t count, uint64_t bytes
         slot->load = -1; /* zeros would say that load 0 has arrived */
         *mem += bytes;
         st = run->dev->event_open(dev, &slot->filled, err);
-        if (!st)
+        if (!st && op != JK_OPERAND_C)
             st = run->dev->event_open(dev, &slot->released, err);
     }
     return st;
+}
+
+static jask_status open_bands(jk_run *run, jask_error *err)
+{
+    int64_t count = run->plan->c_slots * run->bands;
+    jask_status st = JASK_OK;
+    run->computed = calloc((size_t)count, sizeof *run->computed);
+    if (!run->computed)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory to keep track of %lld bands",
+                       (long long)count);
+    for (int64_t i = 0; !st && i < count; i++)
+        st = run->dev->event_open(run->job->device->dev, &run->computed[i], err);
+    return st;
+}
+
+static void close_bands(jk_run *run)
+{
+    for (int64_t i = 0; run->computed && i < run->plan->c_slots * run->bands; i++)
+        run->dev->event_close(run->computed[i]);
+    free(run->computed);
 }
 
 static jask_status open_arena(jk_run *run, jask_error *err)
@@ -88,6 +108,8 @@ static jask_status open_arena(jk_run *run, jask_error *err)
         st = open_slots(run, JK_OPERAND_B, plan->b_slots, b, &mem, err);
     if (!st)
         st = open_slots(run, JK_OPERAND_C, plan->c_slots, c, &mem, err);
+    if (!st)
+        st = open_bands(run, err);
     return st;
 }
 
@@ -291,6 +313,7 @@ void jk_run_close(jk_run *run)
         }
         free(run->slots[op]);
     }
+    close_bands(run);
     close_ring(run);
     free(run->bounce);
     run->dev->mem_free(dev, run->arena, run->arena_bytes);

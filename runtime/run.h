@@ -15,8 +15,7 @@ typedef struct jk_slot {
     char *mem;
     int64_t last_use;   /* readers' view: last step, of those looked at, whose product uses it */
     jk_event *filled;   /* upload queue: what was last loaded into it is complete */
-    jk_event *released; /* compute queue: products queued so far are done with it (A and B: read it;
-                           D: have computed the bands that are posted) */
+    jk_event *released; /* A and B, compute queue: products queued so far have read it */
     /* The last panel or tile of which a piece has come. Loads are numbered in plan order. */
     int64_t load;
     int64_t pieces_left; /* 0: all are queued on (or, with host memory, in) the device */
@@ -44,6 +43,7 @@ typedef struct jk_run {
     size_t workspace_bytes;
     jk_slot *slots[JK_OPERANDS];
     int64_t slot_count[JK_OPERANDS];
+    jk_event **computed; /* compute queue: a band of D is; for each slot of D and band of a tile */
     jk_queue *up, *compute, *down;
     jk_block *ring; /* staged: io_threads * 2 blocks for uploads, then 2 for downloads */
     int ring_up, ring_down;

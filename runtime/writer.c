@@ -13,6 +13,7 @@ typedef struct jk_band {
     jk_step step;      /* the first of its tile */
     int64_t row, rows; /* within the tile; rows 0 when a short tile has fewer bands */
     const char *mem;
+    jk_event *computed;
 } jk_band;
 
 static jk_band describe_band(const jk_run *run, int64_t number)
@@ -24,6 +25,7 @@ static jk_band describe_band(const jk_run *run, int64_t number)
     band.rows = jk_max(0, jk_min(run->band_rows, band.step.rows - band.row));
     band.mem = run->slots[JK_OPERAND_C][band.step.c_slot].mem +
                (size_t)(band.row * run->plan->bn) * run->elem_bytes;
+    band.computed = run->computed[band.step.c_slot * run->bands + number % run->bands];
     return band;
 }
 
@@ -61,8 +63,7 @@ static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *er
     jk_pieces pieces = jk_run_pieces(run, band->rows, band->step.cols);
     jask_status st;
     /* Hazard: the products of this band are queued but not done. */
-    st =
-        run->dev->queue_await(run->down, run->slots[JK_OPERAND_C][band->step.c_slot].released, err);
+    st = run->dev->queue_await(run->down, band->computed, err);
     for (int64_t i = 0; !st && i <= pieces.count; i++) {
         if (i < pieces.count) {
             jk_window part = jk_piece_window(&pieces, i);
