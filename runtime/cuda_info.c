@@ -1,6 +1,7 @@
 /* What a CUDA device is, and whether it runs our code. */
 #include "kernels/device_kernels.h"
 #include "runtime/cuda_device.h"
+#include "runtime/waits.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -113,7 +114,7 @@ static jask_status run_probe(jk_device *dev, uint32_t *words, jask_error *err)
     call = "cudaLaunchKernel";
     code = jk_cuda_probe(PROBE_SEED, words, stream);
     /* Hazard: the words are read, and freed, before the kernel has written them. */
-    done = jk_cuda_settle(stream);
+    done = jk_must_wait(JK_WAIT_PROBE) ? jk_cuda_settle(stream) : cudaSuccess;
     if (code == cudaSuccess && done != cudaSuccess) {
         call = "cudaStreamSynchronize";
         code = done;

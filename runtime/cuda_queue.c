@@ -1,5 +1,6 @@
 /* Queues are CUDA streams, events are events without timing. */
 #include "runtime/cuda_device.h"
+#include "runtime/waits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ void jk_cuda_queue_close(jk_queue *queue)
     jk_cuda_gemm_forget(queue);
     /* Hazard: whoever closes a queue frees the memory that its work uses. What the work failed
      * with is of no interest any more, but it must have ended. */
-    if (!queue->dev->lost)
+    if (!queue->dev->lost && jk_must_wait(JK_WAIT_QUEUE_CLOSED))
         (void)jk_cuda_settle(queue->stream);
     (void)cudaStreamDestroy(queue->stream);
     (void)cudaGetLastError();

@@ -51,27 +51,33 @@ static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_e
     return jk_context_progress(run->job->ctx, &p, err);
 }
 
+/* What the products wait for: that `met` holds. */
+typedef struct jk_need {
+    jk_wait wait;
+    bool (*met)(const void *what, int64_t number);
+    const void *what;
+    int64_t number;
+} jk_need;
+
 static bool load_ready(const void *slot, int64_t number)
 {
     const jk_slot *s = slot;
     return s->load == number && s->pieces_left == 0;
 }
 
-static bool band_taken(const void *run, int64_t number)
+static bool band_taken(const void *bands_taken, int64_t number)
 {
-    return ((const jk_run *)run)->bands_taken > number;
+    return *(const int64_t *)bands_taken > number;
 }
 
-/* Wait until `ready` holds for `number` of `what`, keeping the user informed. Fails with the run's
- * error. */
-static jask_status wait_until(jk_driver *d, bool (*ready)(const void *, int64_t), const void *what,
-                              int64_t number, int64_t step, jask_error *err)
+/* Wait, keeping the user informed. Fails with the run's error. */
+static jask_status wait_until(jk_driver *d, jk_need need, int64_t step, jask_error *err)
 {
     jk_run *run = d->run;
     double start = 0;
     jask_status st = JASK_OK;
     pthread_mutex_lock(&run->lock);
-    while (!st && !run->stop && !ready(what, number)) {
+    while (jk_must_wait(need.wait) && !st && !run->stop && !need.met(need.what, need.number)) {
         double until = jk_clock_seconds() + PROGRESS_SECONDS;
         struct timespec at = {.tv_sec = (time_t)until,
                               .tv_nsec = (long)((until - floor(until)) * 1e9)};
@@ -82,6 +88,7 @@ static jask_status wait_until(jk_driver *d, bool (*ready)(const void *, int64_t)
         st = tell_progress(d, step, 0, err);
         pthread_mutex_lock(&run->lock);
     }
+    jk_take(need.wait, need.what);
     if (!st && run->stop) {
         st = run->error.code;
         if (err)
@@ -100,11 +107,13 @@ static jask_status await_loads(jk_driver *d, const jk_step *step, int64_t s, jas
     jask_status st = JASK_OK;
     for (int op = 0; !st && op < JK_OPERANDS; op++) {
         jk_slot *slot = jk_run_slot(run, step, op);
+        jk_need loaded = {JK_WAIT_A_DELIVERED + (jk_wait)op, load_ready, slot, d->loads};
         if (!jk_step_loads(step, op))
             continue;
+        d->loads++;
         /* Hazard: the product would read a panel that is not all there. */
-        st = wait_until(d, load_ready, slot, d->loads++, s, err);
-        if (!st)
+        st = wait_until(d, loaded, s, err);
+        if (!st && jk_must_wait(JK_WAIT_A_FILLED + (jk_wait)op))
             st = run->dev->queue_await(run->compute, slot->filled, err);
     }
     return st;
@@ -158,6 +167,7 @@ static jask_status post_bands(jk_run *run, const jk_step *step, int64_t row, jas
         bands = run->bands;
     pthread_mutex_lock(&run->lock);
     run->bands_posted = jk_run_band_number(run, step->tile, bands);
+    jk_give(&run->bands_posted);
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
     return JASK_OK;
@@ -170,11 +180,13 @@ static jask_status compute_rows(jk_driver *d, const jk_step *step, int64_t s, in
     jk_gemm gemm = describe_product(run, step, row, rows);
     int64_t before = step->tile - run->plan->c_slots;
     int64_t band = (row + rows - 1) / run->band_rows;
+    jk_need stored = {JK_WAIT_BAND_STORED, band_taken, &run->bands_taken,
+                      jk_run_band_number(run, before, band)};
     jask_status st = JASK_OK;
     double start;
     /* Hazard: overwriting bands of an earlier tile that are still to be stored. */
     if (step->first && !step->load_c && before >= 0)
-        st = wait_until(d, band_taken, run, jk_run_band_number(run, before, band), s, err);
+        st = wait_until(d, stored, s, err);
     if (st)
         return st;
     start = jk_clock_seconds();
@@ -234,6 +246,7 @@ static jask_status run_step(jk_driver *d, int64_t s, jask_error *err)
         return st;
     pthread_mutex_lock(&run->lock);
     run->steps_issued = s + 1;
+    jk_give(&run->steps_issued);
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
     return JASK_OK;
@@ -265,7 +278,7 @@ jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask
     jk_driver d = {.start = jk_clock_seconds()};
     jask_error mine;
     jask_status st;
-    int64_t last_band;
+    jk_need stored = {.wait = JK_WAIT_ALL_STORED, .met = band_taken};
     if (!err)
         err = &mine; /* threads pass their error through it */
     st = jk_run_open(product, &d.run, err);
@@ -274,16 +287,15 @@ jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask
     d.first_fraction = d.fraction = 0.99 * (double)first_step / (double)plan->steps;
     for (int64_t s = first_step; !st && s < plan->steps; s++)
         st = run_step(&d, s, err);
-    last_band = plan->mt * plan->nt * d.run->bands - 1;
+    stored.what = &d.run->bands_taken;
+    stored.number = plan->mt * plan->nt * d.run->bands - 1;
+    /* Hazard: what is still to be stored may fail. */
     if (!st)
-        st = wait_until(&d, band_taken, d.run, last_band, plan->steps, err);
-    /* Nothing is left to wait for, but for work that has failed without anybody needing it. */
-    if (!st)
-        st = d.run->dev->queue_drain(d.run->up, err);
-    if (!st)
+        st = wait_until(&d, stored, plan->steps, err);
+    /* Hazard: what was queued behind the last product may fail without anybody needing it. (All
+     * uploads were waited for by products, these by downloads, and those by the writer.) */
+    if (!st && jk_must_wait(JK_WAIT_COMPUTE_DRAINED))
         st = d.run->dev->queue_drain(d.run->compute, err);
-    if (!st)
-        st = d.run->dev->queue_drain(d.run->down, err);
     if (!st) {
         /* All pieces are delivered and all bands stored: the threads end by themselves. */
         jk_run_join(d.run);

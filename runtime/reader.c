@@ -127,11 +127,16 @@ static bool wait_slot_free(jk_run *run, const jk_piece *p)
     if (p->op == JK_OPERAND_C) {
         int64_t before = p->step.tile - run->plan->c_slots;
         int64_t band = (p->part.row + p->part.rows - 1) / run->band_rows;
-        while (go && before >= 0 && run->bands_taken <= jk_run_band_number(run, before, band))
+        while (jk_must_wait(JK_WAIT_TILE_STORED) && go && before >= 0 &&
+               run->bands_taken <= jk_run_band_number(run, before, band))
             go = jk_run_wait(run);
+        if (before >= 0)
+            jk_take(JK_WAIT_TILE_STORED, &run->bands_taken);
     } else {
-        while (go && run->steps_issued <= p->release_step)
+        while (jk_must_wait(JK_WAIT_STEP_ISSUED) && go && run->steps_issued <= p->release_step)
             go = jk_run_wait(run);
+        if (p->release_step >= 0)
+            jk_take(JK_WAIT_STEP_ISSUED, &run->steps_issued);
     }
     go = go && !run->stop;
     pthread_mutex_unlock(&run->lock);
@@ -191,7 +196,7 @@ static jask_status queue_upload(jk_run *run, const jk_piece *p, jk_block *block,
     jask_status st = JASK_OK;
     /* Hazard: products queued earlier still use the slot. (A tile of D has left its slot: the
      * writer waited for its copy before it said so.) */
-    if (p->op != JK_OPERAND_C)
+    if (p->op != JK_OPERAND_C && jk_must_wait(JK_WAIT_SLOT_RELEASED))
         st = run->dev->queue_await(run->up, p->slot->released, err);
     if (!st)
         st = run->dev->upload(run->up, &copy, err);
@@ -217,6 +222,7 @@ static jask_status finish_piece(jk_run *run, const jk_piece *p, jask_error *err)
     /* Not before the event is recorded, which the products then wait for. */
     if (!st)
         slot->pieces_left--;
+    jk_give(slot);
     pthread_cond_broadcast(&run->changed);
     return st;
 }
@@ -227,15 +233,19 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
     jk_run *run = reader->run;
     jk_block *block = &run->ring[p->serial % run->ring_up];
     bool go = true;
-    jask_status st;
+    jask_status st = JASK_OK;
     /* Hazard: the block's previous piece has not been queued yet, or its copy is not done. */
     pthread_mutex_lock(&run->lock);
-    while (go && p->serial >= run->ring_up && block->piece != p->serial - run->ring_up)
+    while (jk_must_wait(JK_WAIT_BLOCK_QUEUED) && go && p->serial >= run->ring_up &&
+           block->piece != p->serial - run->ring_up)
         go = jk_run_wait(run);
+    if (p->serial >= run->ring_up)
+        jk_take(JK_WAIT_BLOCK_QUEUED, block);
     pthread_mutex_unlock(&run->lock);
     if (!go)
         return JASK_OK;
-    st = run->dev->event_wait(block->free, err);
+    if (jk_must_wait(JK_WAIT_BLOCK_UPLOADED))
+        st = run->dev->event_wait(block->free, err);
     if (!st)
         st = read_piece(reader, p, block->mem, p->part.cols, err);
     if (st || !wait_slot_free(run, p))
@@ -244,6 +254,7 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
     st = queue_upload(run, p, block, err);
     if (!st) {
         block->piece = p->serial;
+        jk_give(block);
         st = finish_piece(run, p, err);
     }
     pthread_mutex_unlock(&run->lock);

@@ -3,6 +3,7 @@
 #define JK_RUNTIME_RUN_H
 
 #include "runtime/pipeline.h"
+#include "runtime/waits.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -61,9 +61,10 @@ static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *er
 {
     jk_block *blocks = run->ring + run->ring_up;
     jk_pieces pieces = jk_run_pieces(run, band->rows, band->step.cols);
-    jask_status st;
+    jask_status st = JASK_OK;
     /* Hazard: the products of this band are queued but not done. */
-    st = run->dev->queue_await(run->down, band->computed, err);
+    if (jk_must_wait(JK_WAIT_BAND_COMPUTED))
+        st = run->dev->queue_await(run->down, band->computed, err);
     for (int64_t i = 0; !st && i <= pieces.count; i++) {
         if (i < pieces.count) {
             jk_window part = jk_piece_window(&pieces, i);
@@ -73,7 +74,8 @@ static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *er
             jk_block *block = &blocks[(i - 1) % run->ring_down];
             jk_window part = jk_piece_window(&pieces, i - 1);
             /* Hazard: the copy into the block that is about to be written. */
-            st = run->dev->event_wait(block->free, err);
+            if (jk_must_wait(JK_WAIT_BLOCK_DOWNLOADED))
+                st = run->dev->event_wait(block->free, err);
             if (!st)
                 st = write_part(run, band, &part, block->mem, part.cols, err);
         }
@@ -121,10 +123,12 @@ void *jk_writer_main(void *arg)
         jk_band band;
         double start;
         jask_status st;
-        if (number == run->bands_posted) {
+        /* Hazard: the products of this band are not queued yet. */
+        if (jk_must_wait(JK_WAIT_BAND_POSTED) && number == run->bands_posted) {
             jk_run_wait(run);
             continue;
         }
+        jk_take(JK_WAIT_BAND_POSTED, &run->bands_posted);
         pthread_mutex_unlock(&run->lock);
         start = jk_clock_seconds();
         band = describe_band(run, number);
@@ -136,6 +140,7 @@ void *jk_writer_main(void *arg)
         pthread_mutex_lock(&run->lock);
         run->write_seconds += jk_clock_seconds() - start;
         run->bands_taken += st == JASK_OK;
+        jk_give(&run->bands_taken);
         pthread_cond_broadcast(&run->changed);
     }
     pthread_mutex_unlock(&run->lock);

@@ -6,6 +6,30 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+const product_shape product_shapes[PRODUCT_SHAPES] = {
+    {130, 70, 90, .ta = false},
+    {70, 130, 90, .ta = true, .with_c = true},
+    {65, 67, 33, .tb = true, .with_c = true, .c_fortran = true},
+    {300, 1, 40, .with_c = true, .c_fortran = true},
+    {5, 6, 900, .with_c = true},
+    {700, 101, 9, .ta = true, .tb = true},
+    /* The last tile has fewer bands than the one before in its slot. */
+    {3100, 3, 3, .with_c = true},
+};
+
+product_setup product_varied_setup(const jk_device_ref *device, jask_context *ctx, uint64_t v)
+{
+    static const size_t blocks[] = {2048, 4096, 1 << 16};
+    static const jk_planner planners[] = {JK_PLANNER_AUTO, JK_PLANNER_BYTES, JK_PLANNER_PAGE};
+    return (product_setup){.device = *device,
+                           .ctx = ctx,
+                           .io_threads = (int)(v % 3 + 1),
+                           .block_bytes = blocks[v / 2 % 3],
+                           .budget = v % 2 ? 48 << 10 : 64 << 10,
+                           .planner = planners[v % 3],
+                           .pipelined = v % 7 != 0};
+}
+
 static jask_array *make(const char *name, int64_t rows, int64_t cols, bool fortran, unsigned seed)
 {
     e2e_form form = {.dtype = JASK_F32, .fortran = fortran};

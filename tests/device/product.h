@@ -20,6 +20,13 @@ typedef struct product_shape {
     bool ta, tb, with_c, c_fortran;
 } product_shape;
 
+/* For a card with a few tiles at a time. */
+enum { PRODUCT_SHAPES = 7 };
+extern const product_shape product_shapes[PRODUCT_SHAPES];
+
+/* Readers, blocks, planners and budgets of many kinds, by `number`. */
+product_setup product_varied_setup(const jk_device_ref *device, jask_context *ctx, uint64_t number);
+
 /* Files in the test's directory, opened, and a plan for them. D = 2 op(A) op(B) [- C]. */
 typedef struct product {
     product_shape shape;

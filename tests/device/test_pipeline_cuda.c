@@ -18,31 +18,6 @@ static void begin(void)
 
 TestSuite(pipeline_cuda, .init = begin, .fini = e2e_cleanup);
 
-static const product_shape shapes[] = {
-    {130, 70, 90, .ta = false},
-    {70, 130, 90, .ta = true, .with_c = true},
-    {65, 67, 33, .tb = true, .with_c = true, .c_fortran = true},
-    {300, 1, 40, .with_c = true, .c_fortran = true},
-    {5, 6, 900, .with_c = true},
-    {700, 101, 9, .ta = true, .tb = true},
-    {3100, 3, 3,
-     .with_c = true}, /* the last tile has fewer bands than the one before in its slot */
-};
-enum { SHAPES = sizeof shapes / sizeof *shapes };
-
-static product_setup varied_setup(const jk_device_ref *device, jask_context *ctx, uint64_t v)
-{
-    static const size_t blocks[] = {2048, 4096, 1 << 16};
-    static const jk_planner planners[] = {JK_PLANNER_AUTO, JK_PLANNER_BYTES, JK_PLANNER_PAGE};
-    return (product_setup){.device = *device,
-                           .ctx = ctx,
-                           .io_threads = (int)(v % 3 + 1),
-                           .block_bytes = blocks[v / 2 % 3],
-                           .budget = v % 2 ? 48 << 10 : 64 << 10,
-                           .planner = planners[v % 3],
-                           .pipelined = v % 7 != 0};
-}
-
 /* What the card counted, and what it held at most. */
 static void run_counted(const product_setup *setup, const product_shape *shape)
 {
@@ -75,10 +50,11 @@ Test(pipeline_cuda, is_exact_and_ordered_under_100_schedules)
             cusim_config config = sim_config(seed);
             product_setup setup;
             jk_device_ref device;
+            config.separate_hosts = true;
             cusim_reset(&config);
             device = sim_open();
-            setup = varied_setup(&device, ctx, seed + i);
-            run_counted(&setup, &shapes[i % SHAPES]);
+            setup = product_varied_setup(&device, ctx, seed + i);
+            run_counted(&setup, &product_shapes[i % PRODUCT_SHAPES]);
             jk_device_release(&device);
             sim_check_clean("seed", seed);
         }
@@ -105,9 +81,9 @@ Test(pipeline_cuda, goes_on_with_less_pinned_memory_than_was_planned)
             config.pinned_bytes = cases[i].limit;
             cusim_reset(&config);
             device = sim_open();
-            setup = varied_setup(&device, ctx, seed);
+            setup = product_varied_setup(&device, ctx, seed);
             setup.block_bytes = 256 << 10;
-            product_open(&setup, &shapes[1 + seed % 2], &p);
+            product_open(&setup, &product_shapes[1 + seed % 2], &p);
             cr_assert_eq(jk_pipeline_run(&p.job, &p.stats, &err), JASK_OK, "%s", err.msg);
             product_check(&p);
             product_close(&p);
