@@ -19,7 +19,11 @@
  *   products, F <= d y. The other two then need x z >= d^2 y, so y |Y| + 2 g d sqrt(y) <= D + R
  * with g^2 the product of their element sizes. Best is sqrt(y) = D/(g d), R = y |Y| + D, provided
  * that F lies where this constraint binds, which is y >= (g d / |Y|)^2, or g^2 d^2 <= D |Y|.
- * - Compulsory: every element of A and B goes up once, every element of D comes down once. */
+ * - Compulsory: every element of A and B goes up once, every element of D comes down once.
+ *
+ * Batches that share no operand: a phase over several of them forms no more products, because F
+ * grows faster than memory. So (R - e) (batches V/F - 1) holds, which is at least `batches` times
+ * the bound of one. An operand that batches share is counted as if each had its own. */
 #include "planner/internal.h"
 
 #include <math.h>
@@ -79,5 +83,6 @@ uint64_t jk_lower_bound(const jk_problem *p, uint64_t memory_bytes)
     }
     if (bound < compulsory)
         bound = compulsory;
+    bound *= (uint64_t)jk_problem_batches(p);
     return bound > UINT64_MAX ? UINT64_MAX : (uint64_t)bound;
 }

@@ -130,21 +130,42 @@ jk_traffic jk_plan_traffic(const jk_plan *plan)
     return traffic;
 }
 
+/* batches * counts[i] in out[i]; false when one of them exceeds `most`. */
+static bool times_batches(const jk_problem *p, const jk_u128 *counts, int n, uint64_t most,
+                          jk_u128 *out)
+{
+    uint64_t batches = (uint64_t)jk_problem_batches(p);
+    for (int i = 0; i < n; i++) {
+        if (counts[i] > most / batches)
+            return false;
+        out[i] = counts[i] * batches;
+    }
+    return true;
+}
+
 bool jk_plan_set_counts(jk_plan *plan)
 {
     const jk_problem *p = &plan->problem;
     jk_traffic traffic = jk_plan_traffic(plan);
+    const jk_element_sizes size = jk_device_elements(p), in_file = jk_file_elements(p);
+    jk_u128 a = traffic.bytes[JK_ROWS] / size.a, b = traffic.bytes[JK_COLS] / size.b;
+    jk_u128 d = (jk_u128)p->m * (jk_u128)p->n, c = p->read_c ? d : 0;
     jk_u128 tiles = (jk_u128)plan->mt * (jk_u128)plan->nt;
-    jk_u128 result = (jk_u128)p->m * (jk_u128)p->n * (jk_u128)p->c_bytes;
-    jk_u128 bytes = traffic.bytes[JK_ROWS] + traffic.bytes[JK_COLS] + (p->read_c ? result : 0);
     jk_u128 pages = traffic.pages[JK_ROWS] + traffic.pages[JK_COLS] + (p->read_c ? tiles : 0);
-    if (tiles > INT64_MAX / (jk_u128)plan->kt || pages > INT64_MAX || bytes + result > UINT64_MAX)
+    jk_u128 bytes[] = {a * size.a + b * size.b + c * size.c, d * size.c,
+                       a * in_file.a + b * in_file.b + c * in_file.c, d * in_file.d};
+    jk_u128 counts[] = {tiles, pages};
+    if (!times_batches(p, bytes, 4, UINT64_MAX, bytes) ||
+        !times_batches(p, counts, 2, INT64_MAX, counts) || bytes[0] + bytes[1] > UINT64_MAX ||
+        counts[0] > INT64_MAX / (jk_u128)plan->kt)
         return false;
-    plan->steps = (int64_t)tiles * plan->kt;
-    plan->h2d_pages = (int64_t)pages;
-    plan->d2h_pages = (int64_t)tiles;
-    plan->h2d_bytes = plan->file_read_bytes = (uint64_t)bytes;
-    plan->d2h_bytes = plan->file_write_bytes = (uint64_t)result;
+    plan->tiles = plan->d2h_pages = (int64_t)counts[0];
+    plan->steps = plan->tiles * plan->kt;
+    plan->h2d_pages = (int64_t)counts[1];
+    plan->h2d_bytes = (uint64_t)bytes[0];
+    plan->d2h_bytes = (uint64_t)bytes[1];
+    plan->file_read_bytes = (uint64_t)bytes[2];
+    plan->file_write_bytes = (uint64_t)bytes[3];
     return true;
 }
 

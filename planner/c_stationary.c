@@ -151,7 +151,8 @@ static void consider(void *user, const jk_recipe *recipe, const int64_t block[2]
     jk_plan_set_grid(&plan);
     plan.a_slots = recipe->slots[JK_ROWS];
     plan.b_slots = recipe->slots[JK_COLS];
-    plan.c_slots = plan.mt == 1 && plan.nt == 1 ? 1 : recipe->c_slots;
+    bool lone = plan.mt == 1 && plan.nt == 1 && jk_problem_batches(p) == 1;
+    plan.c_slots = lone ? 1 : recipe->c_slots;
     plan.peak_bytes = (uint64_t)jk_plan_slots_bytes(&plan, jk_largest_element(p));
     for (int order = JK_ORDER_IJ; order <= JK_ORDER_JI; order++) {
         jk_plan candidate = plan;

@@ -31,6 +31,27 @@ static inline int jk_side_bytes(const jk_problem *problem, int side)
     return side == JK_ROWS ? problem->a_bytes : problem->b_bytes;
 }
 
+/* Bytes of an element of each array. */
+typedef struct jk_element_sizes {
+    uint64_t a, b, c, d;
+} jk_element_sizes;
+
+static inline jk_element_sizes jk_device_elements(const jk_problem *p)
+{
+    return (jk_element_sizes){(uint64_t)p->a_bytes, (uint64_t)p->b_bytes, (uint64_t)p->c_bytes,
+                              (uint64_t)p->c_bytes};
+}
+
+static inline jk_element_sizes jk_file_elements(const jk_problem *p)
+{
+    return (jk_element_sizes){
+        .a = (uint64_t)(p->a_file_bytes ? p->a_file_bytes : p->a_bytes),
+        .b = (uint64_t)(p->b_file_bytes ? p->b_file_bytes : p->b_bytes),
+        .c = (uint64_t)(p->c_file_bytes ? p->c_file_bytes : p->c_bytes),
+        .d = (uint64_t)(p->d_file_bytes ? p->d_file_bytes : p->c_bytes),
+    };
+}
+
 /* Bytes of the largest element: every slot is a multiple of it. */
 size_t jk_largest_element(const jk_problem *problem);
 
@@ -46,7 +67,7 @@ jk_residence jk_plan_residence(const jk_plan *plan, int64_t tile, int side);
 
 /* ---- bytes.c: what a plan with tiles, order and slots moves ---- */
 
-/* Bytes and pages of A and B that go to the device. */
+/* Bytes and pages of A and B that go to the device in one batch. */
 typedef struct jk_traffic {
     jk_u128 bytes[2];
     jk_u128 pages[2];
@@ -57,7 +78,7 @@ void jk_plan_set_grid(jk_plan *plan);
 
 jk_traffic jk_plan_traffic(const jk_plan *plan);
 
-/* Set steps, pages and bytes moved. False when one of them cannot be counted in 64 bits. */
+/* Set tiles, steps, pages and bytes moved. False when one of them cannot be counted in 64 bits. */
 bool jk_plan_set_counts(jk_plan *plan);
 
 /* All slots together, each rounded up to a multiple of `align`. */

@@ -4,6 +4,7 @@
 
 #include "planner/internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static jask_status check_problem(const jk_problem *p, jask_error *err)
                        "extents cannot be negative: %" PRId64 " x %" PRId64 " x %" PRId64
                        " (m x n x k)",
                        p->m, p->n, p->k);
+    assert(p->batches >= 0);
     jask_status st = check_array("A", p->m, p->k, p->a_bytes, err);
     if (st == JASK_OK)
         st = check_array("B", p->k, p->n, p->b_bytes, err);
@@ -130,14 +132,16 @@ static size_t slot_align(const jk_plan *plan, uint64_t room)
  * is, zero. */
 static jk_plan plan_empty(const jk_problem *p, const jk_machine *machine, jk_planner planner)
 {
-    uint64_t bytes = p->read_c ? (uint64_t)p->m * (uint64_t)p->n * (uint64_t)p->c_bytes : 0;
+    const jk_element_sizes in_file = jk_file_elements(p);
+    uint64_t elements = p->read_c ? (uint64_t)p->m * (uint64_t)p->n : 0;
+    elements *= (uint64_t)jk_problem_batches(p);
     return (jk_plan){
         .problem = *p,
         .planner = planner,
         .schedule = JK_SCHEDULE_EMPTY,
         .slot_align = 1,
-        .file_read_bytes = bytes,
-        .file_write_bytes = bytes,
+        .file_read_bytes = elements * in_file.c,
+        .file_write_bytes = elements * in_file.d,
         .budget_bytes = machine->device_bytes,
     };
 }

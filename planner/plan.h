@@ -5,13 +5,21 @@
 
 #include "common/base.h"
 
-/* A product to plan: op(A) m x k, op(B) k x n, D m x n. Element sizes in bytes; A and B as they
- * arrive on the device. */
+/* A product to plan: op(A) m x k, op(B) k x n, D m x n. Element sizes in bytes, as they are on the
+ * device; c_bytes of C and of D. */
 typedef struct jk_problem {
     int64_t m, n, k;
     int a_bytes, b_bytes, c_bytes;
     bool read_c; /* beta != 0: C is read once, tile by tile */
+    /* In files, where elements are converted on the way; 0: as on the device. */
+    int a_file_bytes, b_file_bytes, c_file_bytes, d_file_bytes;
+    int64_t batches; /* products of these extents, one after the other; 0 is 1 */
 } jk_problem;
+
+static inline int64_t jk_problem_batches(const jk_problem *problem)
+{
+    return problem->batches > 1 ? problem->batches : 1;
+}
 
 /* What the planner is told about the machine. Rates are bytes or floating point operations a
  * second. */
@@ -55,10 +63,11 @@ typedef struct jk_plan {
     bool serpentine;
     int64_t bm, bn, bk;
     int64_t mt, nt, kt; /* ceil(m/bm), ceil(n/bn), ceil(k/bk) */
+    int64_t tiles;      /* batches * mt * nt: batches follow one another and share no panels */
     int64_t a_slots, b_slots, c_slots;
     size_t slot_align; /* every slot begins at a multiple of this */
 
-    int64_t steps; /* mt * nt * kt */
+    int64_t steps; /* tiles * kt */
     int64_t h2d_pages, d2h_pages;
     uint64_t h2d_bytes, d2h_bytes;
     uint64_t file_read_bytes, file_write_bytes;
@@ -71,7 +80,8 @@ typedef struct jk_plan {
 
 /* Step s: D tile (i, j) += A panel (i, p) * B panel (p, j), in device memory. */
 typedef struct jk_step {
-    int64_t tile; /* visiting number of the D tile */
+    int64_t tile;  /* visiting number of the D tile, over all batches */
+    int64_t batch; /* of which A, B, C and D are meant */
     int64_t i, j, p;
     int64_t row, col, depth_start; /* first row of A and D, column of B and D, index of k */
     int64_t rows, cols, depth;     /* true extents, short at the edges */
@@ -98,10 +108,11 @@ jk_step jk_plan_step(const jk_plan *plan, int64_t s);
  * the panels which tiles before that one would have left there. */
 jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s);
 
-/* What a run moves that begins with tile `first_tile`, 0 <= first_tile <= mt * nt. */
+/* What a run moves that begins with tile `first_tile`, 0 <= first_tile <= tiles. */
 typedef struct jk_plan_counts {
     int64_t h2d_pages, d2h_pages;
-    uint64_t h2d_bytes, d2h_bytes; /* of files as well: read, written */
+    uint64_t h2d_bytes, d2h_bytes;
+    uint64_t file_read_bytes, file_write_bytes;
 } jk_plan_counts;
 
 /* Added up tile by tile: time goes with the number of tiles left, some 20 ns each. From tile 0 it

@@ -126,6 +126,8 @@ static void put_text(text_out *out, const jk_plan *plan)
         "product  %" PRId64 " x %" PRId64 " x %" PRId64
         " (m x n x k), elements of %d, %d and %d bytes\n",
         p->m, p->n, p->k, p->a_bytes, p->b_bytes, p->c_bytes);
+    if (p->batches > 1)
+        put(out, "batches  %" PRId64 " such products\n", p->batches);
     if (plan->schedule == JK_SCHEDULE_EMPTY) {
         put_empty(out, plan);
         return;
@@ -155,10 +157,11 @@ static void put_json(text_out *out, const jk_plan *plan)
     put(out, "{\"planner\": \"%s\", \"schedule\": \"%s\", ", jk_planner_name(plan->planner),
         jk_schedule_name(plan->schedule));
     put(out, "\"m\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", ", p->m, p->n, p->k);
+    put(out, "\"batches\": %" PRId64 ", ", jk_problem_batches(p));
     put(out, "\"bm\": %" PRId64 ", \"bn\": %" PRId64 ", \"bk\": %" PRId64 ", ", plan->bm, plan->bn,
         plan->bk);
-    put(out, "\"tiles\": %" PRId64 ", \"steps\": %" PRId64 ", \"order\": \"%s\", ",
-        plan->mt * plan->nt, plan->steps, plan->order == JK_ORDER_IJ ? "ij" : "ji");
+    put(out, "\"tiles\": %" PRId64 ", \"steps\": %" PRId64 ", \"order\": \"%s\", ", plan->tiles,
+        plan->steps, plan->order == JK_ORDER_IJ ? "ij" : "ji");
     put(out, "\"a_slots\": %" PRId64 ", \"b_slots\": %" PRId64 ", \"c_slots\": %" PRId64 ", ",
         plan->a_slots, plan->b_slots, plan->c_slots);
     put(out, "\"h2d_bytes\": %" PRIu64 ", \"h2d_pages\": %" PRId64 ", ", plan->h2d_bytes,

@@ -20,24 +20,25 @@ static int64_t found_depth(const jk_plan *plan, const jk_step *first, int64_t fo
 static void add_tile(const jk_plan *plan, int64_t first_tile, int64_t tile, jk_plan_counts *sum)
 {
     const jk_problem *p = &plan->problem;
+    const jk_element_sizes size = jk_device_elements(p), in_file = jk_file_elements(p);
     jk_step first = jk_plan_step_from(plan, first_tile, tile * plan->kt);
     int64_t found_a = found_panels(plan, first_tile, tile, JK_ROWS);
     int64_t found_b = found_panels(plan, first_tile, tile, JK_COLS);
-    int64_t depth_a = p->k - found_depth(plan, &first, found_a);
-    int64_t depth_b = p->k - found_depth(plan, &first, found_b);
-    uint64_t bytes = (uint64_t)first.rows * (uint64_t)first.cols * (uint64_t)p->c_bytes;
+    uint64_t a = (uint64_t)first.rows * (uint64_t)(p->k - found_depth(plan, &first, found_a));
+    uint64_t b = (uint64_t)first.cols * (uint64_t)(p->k - found_depth(plan, &first, found_b));
+    uint64_t d = (uint64_t)first.rows * (uint64_t)first.cols, c = p->read_c ? d : 0;
     sum->h2d_pages += 2 * plan->kt - found_a - found_b + p->read_c;
-    sum->h2d_bytes += (uint64_t)first.rows * (uint64_t)depth_a * (uint64_t)p->a_bytes +
-                      (uint64_t)first.cols * (uint64_t)depth_b * (uint64_t)p->b_bytes +
-                      (p->read_c ? bytes : 0);
+    sum->h2d_bytes += a * size.a + b * size.b + c * size.c;
+    sum->file_read_bytes += a * in_file.a + b * in_file.b + c * in_file.c;
     sum->d2h_pages++;
-    sum->d2h_bytes += bytes;
+    sum->d2h_bytes += d * size.d;
+    sum->file_write_bytes += d * in_file.d;
 }
 
 jk_plan_counts jk_plan_rest(const jk_plan *plan, int64_t first_tile)
 {
     jk_plan_counts sum = {0};
-    for (int64_t tile = first_tile; tile < plan->mt * plan->nt; tile++)
+    for (int64_t tile = first_tile; tile < plan->tiles; tile++)
         add_tile(plan, first_tile, tile, &sum);
     return sum;
 }

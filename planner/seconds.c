@@ -12,7 +12,7 @@ static double over(double amount, double rate)
     return rate > 0 ? amount / rate : 0;
 }
 
-/* The products, with what they re-read and re-write in the device's own memory: each step but the
+/* The products of one batch, with what they re-read and re-write in the device's own memory: each step but the
  * first of a tile adds to the tile that lies there. A GPU overlaps that with arithmetic; cores do
  * not. */
 static double product_seconds(const jk_plan *plan, const jk_machine *machine)
@@ -23,7 +23,8 @@ static double product_seconds(const jk_plan *plan, const jk_machine *machine)
     double c_bytes = m * n * p->c_bytes * (2 * (double)plan->kt - 1);
     double operand_bytes =
         m * k * p->a_bytes * (double)plan->nt + k * n * p->b_bytes * (double)plan->mt;
-    double issue = (double)plan->steps * machine->step_seconds;
+    double steps = (double)plan->mt * (double)plan->nt * (double)plan->kt;
+    double issue = steps * machine->step_seconds;
     double memory = over(c_bytes + operand_bytes, machine->device_memory);
     return issue + (machine->shared_cores ? arithmetic + memory : fmax(arithmetic, memory));
 }
@@ -43,7 +44,8 @@ static double single_slot_seconds(const jk_plan *plan, const jk_machine *machine
     const jk_traffic traffic = jk_plan_traffic(plan);
     double a = bare_copy_seconds((double)plan->bm * (double)plan->bk * p->a_bytes, machine);
     double b = bare_copy_seconds((double)plan->bk * (double)plan->bn * p->b_bytes, machine);
-    double step = products / (double)plan->steps;
+    double steps = (double)plan->mt * (double)plan->nt * (double)plan->kt;
+    double step = products / steps;
     double wait = 0;
     if (plan->a_slots == 1)
         wait += ((double)traffic.pages[JK_ROWS] - 1) * fmin(a, step);
@@ -69,7 +71,8 @@ static double burst_seconds(const jk_plan *plan, const jk_machine *machine, doub
 double jk_plan_predict_seconds(const jk_plan *plan, const jk_machine *machine, bool pipelined)
 {
     const jk_problem *p = &plan->problem;
-    double products = product_seconds(plan, machine);
+    double batches = (double)jk_problem_batches(p);
+    double one = product_seconds(plan, machine), products = batches * one;
     double up = over((double)plan->h2d_bytes, machine->h2d);
     double down = over((double)plan->d2h_bytes, machine->d2h);
     double read = over((double)plan->file_read_bytes, machine->disk_read);
@@ -82,12 +85,12 @@ double jk_plan_predict_seconds(const jk_plan *plan, const jk_machine *machine, b
     double tile = (double)plan->bm * (double)plan->bn * p->c_bytes;
     double store = over(tile, machine->d2h) + over(tile, machine->disk_write);
     double fill = over(panels, machine->disk_read) + over(panels, machine->h2d);
-    double cores = products + burst_seconds(plan, machine, products);
+    double cores = products + batches * burst_seconds(plan, machine, one);
     if (machine->shared_cores)
         cores += up + down;
     double pace = fmax(fmax(cores, fmax(up, down)), fmax(read, write));
     /* A lone tile of D is stored in bands while its successor begins; about one band shows. */
     double shown = plan->c_slots == 1 ? store / 8 : 0;
-    double tiles = (double)plan->mt * (double)plan->nt;
-    return fill + pace + single_slot_seconds(plan, machine, products) + (tiles - 1) * shown + store;
+    double waits = batches * single_slot_seconds(plan, machine, one);
+    return fill + pace + waits + ((double)plan->tiles - 1) * shown + store;
 }

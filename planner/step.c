@@ -14,16 +14,20 @@
  * downwards in odd ones, so column j always has the same places. */
 #include "planner/internal.h"
 
-/* A tile in visiting order. */
+/* A tile in visiting order. Every batch is walked through by itself; tiles are those of the batch. */
 typedef struct visit {
-    int64_t tile, outer, before; /* row of tiles (order IJ); tiles of that row visited before */
-    int64_t inner;               /* column of tiles */
+    int64_t batch, tile;
+    int64_t outer, before; /* row of tiles (order IJ); tiles of that row visited before */
+    int64_t inner;         /* column of tiles */
 } visit;
 
 static visit visit_of(const jk_plan *plan, int64_t tile)
 {
     int64_t width = plan->order == JK_ORDER_IJ ? plan->nt : plan->mt;
-    visit v = {.tile = tile, .outer = tile / width, .before = tile % width};
+    int64_t of_batch = plan->mt * plan->nt;
+    visit v = {.batch = tile / of_batch, .tile = tile % of_batch};
+    v.outer = v.tile / width;
+    v.before = v.tile % width;
     bool back = plan->serpentine && v.outer % 2 == 1;
     v.inner = back ? width - 1 - v.before : v.before;
     return v;
@@ -38,15 +42,16 @@ static bool stays(const jk_plan *plan, int side)
 static jk_residence residence_of(const jk_plan *plan, const visit *v, int side)
 {
     int64_t slots = side == JK_ROWS ? plan->a_slots : plan->b_slots;
+    int64_t number = v->batch * plan->mt * plan->nt + v->tile;
     jk_residence found = {.since = -1};
     if (!plan->serpentine)
         return found;
     if (stays(plan, side) && v->before > 0) {
-        found.since = v->tile - 1;
+        found.since = number - 1;
         found.panels = jk_min(slots, plan->kt);
     } else if (!stays(plan, side) && v->outer > 0) {
         int64_t passed = v->before * plan->kt; /* places met since the turn */
-        found.since = v->tile - 1 - 2 * v->before;
+        found.since = number - 1 - 2 * v->before;
         found.panels = slots > passed ? jk_min(slots - passed, plan->kt) : 0;
     }
     return found;
@@ -65,7 +70,7 @@ static int64_t slot_of(const jk_plan *plan, const visit *v, int side, int64_t po
     int64_t block;
     bool up;
     if (!plan->serpentine)
-        return (v->tile * plan->kt + position) % slots;
+        return ((v->batch * plan->mt * plan->nt + v->tile) * plan->kt + position) % slots;
     if (!stays(plan, side)) {
         block = v->inner;
         up = v->outer % 2 == 0;
@@ -73,6 +78,8 @@ static int64_t slot_of(const jk_plan *plan, const visit *v, int side, int64_t po
         block = width % 2 == 1 ? v->outer : 1 - v->outer % 2;
         up = (v->tile + v->outer) % 2 == 0;
     }
+    /* The next batch begins a block further on: where each is a single tile, the walk goes on. */
+    block += v->batch;
     return (block * plan->kt + (up ? position : plan->kt - 1 - position)) % slots;
 }
 
@@ -82,7 +89,7 @@ jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
     visit v = visit_of(plan, s / plan->kt);
     int64_t position = s % plan->kt;
     bool backwards = plan->serpentine && v.tile % 2 == 1;
-    jk_step step = {.tile = v.tile};
+    jk_step step = {.tile = s / plan->kt, .batch = v.batch};
     step.i = plan->order == JK_ORDER_IJ ? v.outer : v.inner;
     step.j = plan->order == JK_ORDER_IJ ? v.inner : v.outer;
     step.p = backwards ? plan->kt - 1 - position : position;
@@ -95,7 +102,7 @@ jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
     step.depth = jk_min(plan->bk, problem->k - step.depth_start);
     step.a_slot = slot_of(plan, &v, JK_ROWS, position);
     step.b_slot = slot_of(plan, &v, JK_COLS, position);
-    step.c_slot = v.tile % plan->c_slots;
+    step.c_slot = step.tile % plan->c_slots;
 
     jk_residence a = residence_of(plan, &v, JK_ROWS), b = residence_of(plan, &v, JK_COLS);
     step.load_a = a.since < first_tile || position >= a.panels;

@@ -395,8 +395,10 @@ static jask_io_cost planned_cost(const jk_dot *dot, int64_t first_tile)
         jk_plan_counts rest = jk_plan_rest(plan, first_tile);
         cost.h2d_pages = rest.h2d_pages;
         cost.d2h_pages = rest.d2h_pages;
-        cost.h2d_bytes = cost.file_read_bytes = rest.h2d_bytes;
-        cost.d2h_bytes = cost.file_write_bytes = rest.d2h_bytes;
+        cost.h2d_bytes = rest.h2d_bytes;
+        cost.d2h_bytes = rest.d2h_bytes;
+        cost.file_read_bytes = rest.file_read_bytes;
+        cost.file_write_bytes = rest.file_write_bytes;
     }
     return cost;
 }

@@ -34,8 +34,7 @@ static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_e
         return JASK_OK;
     d->told = now;
     pthread_mutex_lock(&run->lock);
-    taken = (double)run->bands_taken /
-            ((double)run->plan->mt * (double)run->plan->nt * (double)run->bands);
+    taken = (double)run->bands_taken / ((double)run->plan->tiles * (double)run->bands);
     pthread_mutex_unlock(&run->lock);
     /* 1 is said only once the result is committed. */
     d->fraction = fmax(d->fraction, fmin(0.97 * computed + 0.02 * taken, 0.99));
@@ -205,7 +204,7 @@ static int64_t rows_at_once(const jk_run *run, const jk_step *step)
     double most = run->job->device->info.gemm_flops_max;
     double row_flops = 2.0 * (double)step->cols * (double)step->depth;
     bool slot_busy = step->first && !step->load_c && step->tile >= plan->c_slots;
-    bool at_end = step->last && step->tile == plan->mt * plan->nt - 1;
+    bool at_end = step->last && step->tile == plan->tiles - 1;
     int64_t rows = slot_busy || at_end ? run->band_rows : step->rows;
     if (most > 0 && (double)rows * row_flops > most) {
         int64_t parts = (int64_t)((double)rows * row_flops / most) + 1;
@@ -288,7 +287,7 @@ jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask
     for (int64_t s = first_step; !st && s < plan->steps; s++)
         st = run_step(&d, s, err);
     stored.what = &d.run->bands_taken;
-    stored.number = plan->mt * plan->nt * d.run->bands - 1;
+    stored.number = plan->tiles * d.run->bands - 1;
     /* Hazard: what is still to be stored may fail. */
     if (!st)
         st = wait_until(&d, stored, plan->steps, err);

@@ -20,7 +20,7 @@ void jk_plan_describe(const jk_plan *plan, jask_plan_info *out)
         .bm = plan->bm,
         .bn = plan->bn,
         .bk = plan->bk,
-        .tiles = plan->mt * plan->nt,
+        .tiles = plan->tiles,
         .steps = plan->steps,
         .h2d_bytes = plan->h2d_bytes,
         .h2d_pages = plan->h2d_pages,

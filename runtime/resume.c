@@ -387,7 +387,7 @@ jask_status jk_resume_open(jask_context *ctx, const jk_product *product, const c
         return jk_fail(err, JASK_ERR_NOMEM, "no memory to resume '%s'", target);
     r->file = JK_FILE_NONE;
     r->pause = BATCH_SECONDS_MIN;
-    r->tiles = plan->schedule == JK_SCHEDULE_EMPTY ? 0 : plan->mt * plan->nt;
+    r->tiles = plan->tiles;
     r->tile_bytes = (uint64_t)plan->bm * (uint64_t)plan->bn * (uint64_t)plan->problem.c_bytes;
     open_lock(r);
     st = check_target(product, target, err);

@@ -113,7 +113,7 @@ static jask_status store_band(jk_run *run, const jk_band *band, uint64_t *behind
 void *jk_writer_main(void *arg)
 {
     jk_run *run = arg;
-    int64_t total = run->plan->mt * run->plan->nt * run->bands;
+    int64_t total = run->plan->tiles * run->bands;
     uint64_t behind = 0;
     jask_error err;
     jk_placement_bind_thread(run->job->device->info.near);

@@ -41,7 +41,13 @@ static jask_array *make(const char *name, int64_t rows, int64_t cols, bool fortr
 static void make_plan(const product_setup *s, product *p)
 {
     const product_shape *shape = &p->shape;
-    jk_problem problem = {shape->m, shape->n, shape->k, 4, 4, 4, shape->with_c};
+    jk_problem problem = {.m = shape->m,
+                          .n = shape->n,
+                          .k = shape->k,
+                          .a_bytes = 4,
+                          .b_bytes = 4,
+                          .c_bytes = 4,
+                          .read_c = shape->with_c};
     jk_machine machine = {.device_bytes = s->budget,
                           .flops = 1e9,
                           .h2d = 1e9,

@@ -34,6 +34,17 @@ static int random_element(void)
     return 1 << random_between(0, 4);
 }
 
+/* As often as not the files hold what the device does. */
+static int random_file_element(void)
+{
+    return random_bits() % 2 ? 0 : random_element();
+}
+
+static int64_t random_batches(void)
+{
+    return random_bits() % 2 ? 0 : random_between(1, 4);
+}
+
 /* Replays ask millions of questions, which Criterion's own assertions are too slow for. */
 static const jk_plan *current;
 
@@ -46,7 +57,7 @@ static void hold(bool true_as_promised, const char *what)
     cr_assert_fail("%s: %s", what, text);
 }
 
-/* What lies in the slots of an operand, block index times kt plus panel, -1 for nothing, and the
+/* What lies in the slots of an operand, the number of its panel, -1 for nothing, and the
  * step that used a slot last. */
 typedef struct operand {
     int64_t slots;
@@ -67,7 +78,6 @@ static operand operand_make(int64_t slots)
 
 /* Step `s` uses the panel, after copying it or not. What is copied goes to the slot whose content has
  * been idle for longest: then the copy can be made while the steps before still multiply. */
-
 static void operand_use(operand *op, bool always_copies, int64_t s, int64_t slot, int64_t panel,
                         bool load, int64_t bytes)
 {
@@ -81,6 +91,13 @@ static void operand_use(operand *op, bool always_copies, int64_t s, int64_t slot
     }
     hold(op->held[slot] == panel, "the panel is not in its slot");
     op->used[slot] = s;
+}
+
+/* A batch finds nothing of use on the device, and may displace what the one before has just used. */
+static void operand_forget(operand *op)
+{
+    for (int64_t i = 0; i < op->slots; i++)
+        op->used[i] = -1;
 }
 
 static void check_step(const jk_plan *plan, const jk_step *step, int64_t s)
@@ -100,6 +117,12 @@ static void check_step(const jk_plan *plan, const jk_step *step, int64_t s)
     hold(step->rows > 0 && step->cols > 0 && step->depth > 0, "empty step");
 }
 
+/* Panel step->p of row or column `block` of tiles, over all batches. */
+static int64_t panel_number(const jk_plan *plan, const jk_step *step, int64_t block, int64_t blocks)
+{
+    return (step->batch * blocks + block) * plan->kt + step->p;
+}
+
 /* Each tile of D meets each panel once, and all steps of a tile come together. */
 static void check_coverage(const jk_plan *plan)
 {
@@ -110,16 +133,31 @@ static void check_coverage(const jk_plan *plan)
     for (int64_t s = 0; s < plan->steps; s++) {
         jk_step step = jk_plan_step(plan, s);
         check_step(plan, &step, s);
-        bool same_tile = step.i == before.i && step.j == before.j;
+        bool same_tile = step.i == before.i && step.j == before.j && step.batch == before.batch;
         hold(step.tile != before.tile || same_tile, "a tile that wanders");
-        int64_t cell = (step.i * plan->nt + step.j) * plan->kt + step.p;
+        int64_t cell = panel_number(plan, &step, step.i, plan->mt) * plan->nt + step.j;
         hold(cell >= 0 && cell < plan->steps && !seen[cell], "a step done twice");
         seen[cell] = 1;
         products += step.rows * step.cols * step.depth;
         before = step;
     }
-    hold(products == plan->problem.m * plan->problem.n * plan->problem.k, "products missing");
+    hold(products == jk_problem_batches(&plan->problem) * plan->problem.m * plan->problem.n *
+                         plan->problem.k,
+         "products missing");
     free(seen);
+}
+
+/* What goes to the device, as it lies in files. */
+static uint64_t file_bytes_read(const jk_problem *p, uint64_t a, uint64_t b, uint64_t c)
+{
+    return a / (uint64_t)p->a_bytes * (uint64_t)(p->a_file_bytes ? p->a_file_bytes : p->a_bytes) +
+           b / (uint64_t)p->b_bytes * (uint64_t)(p->b_file_bytes ? p->b_file_bytes : p->b_bytes) +
+           c / (uint64_t)p->c_bytes * (uint64_t)(p->c_file_bytes ? p->c_file_bytes : p->c_bytes);
+}
+
+static uint64_t file_bytes_written(const jk_problem *p, uint64_t d)
+{
+    return d / (uint64_t)p->c_bytes * (uint64_t)(p->d_file_bytes ? p->d_file_bytes : p->c_bytes);
 }
 
 static void check_replay(const jk_plan *plan)
@@ -131,10 +169,14 @@ static void check_replay(const jk_plan *plan)
     int64_t c_pages = 0, stores = 0;
     for (int64_t s = 0; s < plan->steps; s++) {
         jk_step step = jk_plan_step(plan, s);
-        operand_use(&a, page, s, step.a_slot, step.i * plan->kt + step.p, step.load_a,
-                    step.rows * step.depth * p->a_bytes);
-        operand_use(&b, page, s, step.b_slot, step.j * plan->kt + step.p, step.load_b,
-                    step.depth * step.cols * p->b_bytes);
+        if (step.first && step.tile % (plan->mt * plan->nt) == 0) {
+            operand_forget(&a);
+            operand_forget(&b);
+        }
+        operand_use(&a, page, s, step.a_slot, panel_number(plan, &step, step.i, plan->mt),
+                    step.load_a, step.rows * step.depth * p->a_bytes);
+        operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
+                    step.load_b, step.depth * step.cols * p->b_bytes);
         uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
         c_up += step.load_c ? tile : 0;
         c_pages += step.load_c;
@@ -145,12 +187,14 @@ static void check_replay(const jk_plan *plan)
     hold(plan->h2d_pages == a.pages + b.pages + c_pages, "pages up");
     hold(plan->d2h_bytes == c_down, "bytes down");
     hold(plan->d2h_pages == stores, "pages down");
-    hold(plan->file_read_bytes == plan->h2d_bytes, "bytes read");
-    hold(plan->file_write_bytes == (uint64_t)(p->m * p->n * p->c_bytes), "bytes written");
+    hold(plan->file_read_bytes == file_bytes_read(p, a.bytes, b.bytes, c_up), "bytes read");
+    hold(plan->file_write_bytes == file_bytes_written(p, c_down), "bytes written");
     jk_traffic traffic = jk_plan_traffic(plan);
-    hold(traffic.bytes[JK_ROWS] == a.bytes && traffic.bytes[JK_COLS] == b.bytes, "operands");
-    hold(traffic.pages[JK_ROWS] == (jk_u128)a.pages, "pages of A");
-    hold(traffic.pages[JK_COLS] == (jk_u128)b.pages, "pages of B");
+    jk_u128 batches = (jk_u128)jk_problem_batches(p);
+    hold(batches * traffic.bytes[JK_ROWS] == a.bytes, "bytes of A");
+    hold(batches * traffic.bytes[JK_COLS] == b.bytes, "bytes of B");
+    hold(batches * traffic.pages[JK_ROWS] == (jk_u128)a.pages, "pages of A");
+    hold(batches * traffic.pages[JK_COLS] == (jk_u128)b.pages, "pages of B");
     free(a.held);
     free(b.held);
 }
@@ -169,10 +213,14 @@ static void check_rest(const jk_plan *plan, int64_t first_tile)
         jk_step step = jk_plan_step_from(plan, first_tile, s);
         uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
         check_step(plan, &step, s);
-        operand_use(&a, page, s, step.a_slot, step.i * plan->kt + step.p, step.load_a,
-                    step.rows * step.depth * p->a_bytes);
-        operand_use(&b, page, s, step.b_slot, step.j * plan->kt + step.p, step.load_b,
-                    step.depth * step.cols * p->b_bytes);
+        if (step.first && step.tile % (plan->mt * plan->nt) == 0) {
+            operand_forget(&a);
+            operand_forget(&b);
+        }
+        operand_use(&a, page, s, step.a_slot, panel_number(plan, &step, step.i, plan->mt),
+                    step.load_a, step.rows * step.depth * p->a_bytes);
+        operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
+                    step.load_b, step.depth * step.cols * p->b_bytes);
         c_up += step.load_c ? tile : 0;
         c_pages += step.load_c;
         c_down += step.last ? tile : 0;
@@ -181,6 +229,8 @@ static void check_rest(const jk_plan *plan, int64_t first_tile)
     hold(rest.h2d_bytes == a.bytes + b.bytes + c_up, "bytes up of the rest");
     hold(rest.h2d_pages == a.pages + b.pages + c_pages, "pages up of the rest");
     hold(rest.d2h_bytes == c_down && rest.d2h_pages == stores, "the rest's way down");
+    hold(rest.file_read_bytes == file_bytes_read(p, a.bytes, b.bytes, c_up), "the rest is read");
+    hold(rest.file_write_bytes == file_bytes_written(p, c_down), "the rest is written");
     free(a.held);
     free(b.held);
 }
@@ -217,10 +267,12 @@ static void check_plan(const jk_plan *plan)
     current = plan;
     check_coverage(plan);
     check_replay(plan);
-    check_rest(plan, random_between(0, plan->mt * plan->nt));
+    check_rest(plan, random_between(0, plan->tiles));
     jk_plan_counts whole = jk_plan_rest(plan, 0);
     hold(whole.h2d_bytes == plan->h2d_bytes && whole.h2d_pages == plan->h2d_pages &&
-             whole.d2h_bytes == plan->d2h_bytes && whole.d2h_pages == plan->d2h_pages,
+             whole.d2h_bytes == plan->d2h_bytes && whole.d2h_pages == plan->d2h_pages &&
+             whole.file_read_bytes == plan->file_read_bytes &&
+             whole.file_write_bytes == plan->file_write_bytes,
          "a run from the first tile is the whole plan");
 }
 
@@ -235,7 +287,12 @@ Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
                         .a_bytes = random_element(),
                         .b_bytes = random_element(),
                         .c_bytes = random_element(),
-                        .read_c = random_bits() % 2},
+                        .read_c = random_bits() % 2,
+                        .a_file_bytes = random_file_element(),
+                        .b_file_bytes = random_file_element(),
+                        .c_file_bytes = random_file_element(),
+                        .d_file_bytes = random_file_element(),
+                        .batches = random_batches()},
             .schedule = JK_SCHEDULE_C_STATIONARY,
             .order = random_bits() % 2 ? JK_ORDER_IJ : JK_ORDER_JI,
             .serpentine = true,
@@ -282,7 +339,10 @@ Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
                         .n = random_extent(700),
                         .k = random_extent(700),
                         .a_bytes = random_element(),
-                        .read_c = random_bits() % 2};
+                        .read_c = random_bits() % 2,
+                        .a_file_bytes = random_file_element(),
+                        .d_file_bytes = random_file_element(),
+                        .batches = random_batches()};
         p.b_bytes = random_bits() % 4 ? p.a_bytes : random_element();
         p.c_bytes = random_bits() % 4 ? p.a_bytes : random_element();
         jk_planner planner = (jk_planner)(round % 3);

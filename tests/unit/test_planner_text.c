@@ -125,6 +125,7 @@ static jk_plan sample_plan(void)
         .bn = 20,
         .bk = 25,
         .mt = 3,
+        .tiles = 3,
         .nt = 1,
         .kt = 2,
         .a_slots = 2,
@@ -147,6 +148,7 @@ static jk_plan sample_plan(void)
 
 static const char sample_json[] =
     "{\"planner\": \"bytes\", \"schedule\": \"c-stationary\", \"m\": 30, \"n\": 20, \"k\": 50, "
+    "\"batches\": 1, "
     "\"bm\": 10, \"bn\": 20, \"bk\": 25, \"tiles\": 3, \"steps\": 6, \"order\": \"ji\", "
     "\"a_slots\": 2, \"b_slots\": 2, \"c_slots\": 1, \"h2d_bytes\": 10000, \"h2d_pages\": 8, "
     "\"d2h_bytes\": 4800, \"d2h_pages\": 3, \"file_read_bytes\": 10000, "
