@@ -237,6 +237,10 @@ typedef struct jask_options {
     void *log_user;            /**< handed to log */
     const char *log_level;     /**< JASK_LOG_LEVEL; the last level that is logged: "error", "warn",
                                        "info" or "debug". NULL: not set (warn) */
+    const char *io;            /**< JASK_IO; how inputs are read: "pread" (through the page cache),
+                                       "direct" (around it, where the file system can) or "auto"
+                                       (around it where they do not fit beside the budget and are
+                                       not there already). NULL: not set (auto) */
 } jask_options;
 
 /** Fill `options` with "not set". `struct_size` is sizeof(jask_options) as the caller sees it. */
@@ -499,6 +503,8 @@ typedef struct jask_report {
     int64_t resumed_tiles; /**< of the result, that an earlier run had finished */
     jask_io_cost planned;  /**< what the plan says that this run moves: all of it, or what the
                                 resumed tiles have left over. `io` is equal, but for disk_* */
+    char io_engine[16];    /**< how the inputs were read: "pread", "direct", or "mixed" when that
+                                differs from one to the other */
 } jask_report;
 
 /** How a product is to be made. */

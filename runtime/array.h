@@ -50,6 +50,7 @@ typedef struct jk_matrix {
     jask_dtype dtype;
     bool swap; /* not this machine's byte order */
     bool trans;
+    jk_direct *direct; /* reads go around the page cache; NULL: through it */
 } jk_matrix;
 
 /* Where the array's bytes are, for as long as it is open. */

@@ -440,6 +440,11 @@ int jk_context_io_threads(const jask_context *ctx)
     return (int)ctx->settings.value[JK_SET_IO_THREADS].number;
 }
 
+const char *jk_context_io(const jask_context *ctx)
+{
+    return ctx->settings.value[JK_SET_IO].text;
+}
+
 jk_planner jk_context_planner(const jask_context *ctx)
 {
     return ctx->planner;

@@ -56,6 +56,31 @@ void jk_file_write_behind(const jk_file *file);
 /* FORMAT when the file no longer is what it was at opening: shorter, or modified. */
 jask_status jk_file_check_unchanged(const jk_file *file, jask_error *err);
 
+/* A file as it is read around the page cache, beside its descriptor in `file`. */
+typedef struct jk_direct {
+    const jk_file *file;
+    int fd;                       /* -1: not open */
+    size_t offset_unit, mem_unit; /* requests begin and end at multiples of them */
+    _Atomic bool used;            /* a read went around the page cache */
+    _Atomic bool refused;         /* one could not: from then on all goes through it */
+} jk_direct;
+
+/* False, with the reason in err, where the file system has no such reads. */
+bool jk_direct_open(const jk_file *file, jk_direct *out, jask_error *err);
+void jk_direct_close(jk_direct *direct);
+
+/* jk_file_read, for several threads at once. All but the ends of long runs goes around the page
+ * cache; short ones, and what the file system refuses, through it. No memory but dst is used.
+ * Short: a request has its price, and what lies around a run in its first and last page is read for
+ * nothing (bench/README.md has the numbers). */
+#define JK_DIRECT_MIN ((size_t)64 << 10)
+jask_status jk_direct_read(jk_direct *direct, uint64_t offset, void *dst, size_t bytes,
+                           jask_error *err);
+
+/* How much of a file lies in the page cache, 0 to 1, by samples; 0 where the system does not say,
+ * and for files too small to matter. */
+double jk_file_cached_share(const jk_file *file);
+
 /* A part of a file in memory, shared: `data` is where the asked offset lies. */
 typedef struct jk_mapping {
     void *base;

@@ -63,8 +63,9 @@ jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, voi
     atomic_fetch_add(bytes, (uint64_t)r.count * r.bytes);
     for (int64_t i = 0; i < r.count; i++) {
         char *to = (char *)dst + (size_t)i * r.mem_pitch;
-        jask_status st = jk_file_read(matrix->file, r.file_offset + (uint64_t)i * r.file_pitch, to,
-                                      r.bytes, err);
+        uint64_t offset = r.file_offset + (uint64_t)i * r.file_pitch;
+        jask_status st = matrix->direct ? jk_direct_read(matrix->direct, offset, to, r.bytes, err)
+                                        : jk_file_read(matrix->file, offset, to, r.bytes, err);
         if (st)
             return st;
         if (matrix->swap)

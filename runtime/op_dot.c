@@ -3,6 +3,7 @@
 #include "runtime/machine.h"
 #include "runtime/pipeline.h"
 #include "runtime/plan_api.h"
+#include "runtime/read_engine.h"
 #include "runtime/resume.h"
 #include "runtime/scale.h"
 #include "runtime/system.h"
@@ -331,8 +332,8 @@ static jask_status compute(const jk_dot *dot, const jk_matrix *d, jk_run_stats *
     product.resume = dot->resume;
     product.first_tile = dot->resume ? jk_resume_tiles(dot->resume) : 0;
     if (dot->plan.schedule != JK_SCHEDULE_EMPTY)
-        return jk_pipeline_run(&product, stats, err);
-    memset(stats, 0, sizeof *stats);
+        return jk_read_engine_run(&product, dot->ctx, stats, err);
+    *stats = (jk_run_stats){.io_engine = "pread"};
     if (!dot->c.file)
         return JASK_OK; /* a new array is all zero */
     st = jk_scale_matrix(&dot->c, dot->args.beta, d, dot->block_bytes, stats, err);
@@ -427,6 +428,7 @@ static void fill_report(const jk_dot *dot, const jk_run_stats *stats, double sec
              device->info.description);
     snprintf(report.precision, sizeof report.precision, "%s",
              uses_tf32(dot) ? "tf32" : jask_dtype_name(dot->dtype));
+    snprintf(report.io_engine, sizeof report.io_engine, "%s", stats->io_engine);
     snprintf(report.device_note, sizeof report.device_note, "%s", device->note);
     snprintf(report.note, sizeof report.note, "%s",
              dot->resume && !stats->note[0] ? jk_resume_note(dot->resume) : stats->note);

@@ -28,7 +28,8 @@ typedef struct jk_run_stats {
     jask_io_cost io; /* disk_* left 0 */
     double read_seconds, compute_seconds, write_seconds, stall_seconds;
     uint64_t peak_device_bytes, peak_host_bytes;
-    char note[256]; /* what had to be done with less than was planned; else "" */
+    const char *io_engine; /* "pread", "direct", "mixed" */
+    char note[256];        /* what had to be done with less than was planned; else "" */
 } jk_run_stats;
 
 /* Bytes the runtime holds of the budget beside the plan's slots (machine.reserve_bytes for
@@ -40,6 +41,10 @@ size_t jk_pipeline_reserve_bytes(const jk_device_info *info, uint64_t budget_byt
 /* Blocks of block_bytes that the runtime holds in host memory beside a device with memory of its
  * own. */
 int jk_pipeline_host_blocks(bool transposes_c, int io_threads);
+
+/* How many bytes lie together in the file of input 0 (A), 1 (B) or 2 (C) where the plan reads it:
+ * rows of a panel, or a block where those are whole rows. */
+size_t jk_product_run_bytes(const jk_product *product, int input);
 
 /* Blocks until D's bytes are all written (not yet committed). After any failure every stage has
  * stopped, and *stats is untouched. */

@@ -42,6 +42,19 @@ void jk_run_slot_shape(const jk_run *run, int op, const jk_step *step, int64_t *
     *cols = turn ? w.rows : w.cols;
 }
 
+size_t jk_product_run_bytes(const jk_product *product, int input)
+{
+    const jk_plan *plan = product->plan;
+    const jk_matrix *m = input == JK_OPERAND_A   ? &product->a
+                         : input == JK_OPERAND_B ? &product->b
+                                                 : &product->c;
+    int64_t across = input == JK_OPERAND_A ? plan->bk : plan->bn;
+    int64_t down = input == JK_OPERAND_B ? plan->bk : plan->bm;
+    int64_t cols = m->trans ? down : across;
+    size_t bytes = (size_t)cols * jask_dtype_size(m->dtype);
+    return cols >= m->cols || bytes > product->block_bytes ? product->block_bytes : bytes;
+}
+
 bool jk_step_loads(const jk_step *step, int op)
 {
     return op == JK_OPERAND_A ? step->load_a : op == JK_OPERAND_B ? step->load_b : step->load_c;

@@ -14,6 +14,7 @@ typedef enum jk_setting_id {
     JK_SET_PIPELINE,
     JK_SET_SYNC,
     JK_SET_IO_THREADS,
+    JK_SET_IO,
     JK_SET_PRECISION,
     JK_SET_CUBLAS,
     JK_SET_LOG_LEVEL,

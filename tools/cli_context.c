@@ -90,6 +90,7 @@ jask_status cli_context_open(const cli_options *options, cli_progress *progress,
     o.pipeline = options->no_pipeline ? -1 : 0;
     o.sync = options->no_sync ? -1 : 0;
     o.io_threads = options->io_threads;
+    o.io = options->io;
     o.precision = options->precision;
     set_log(options, &o);
     if (progress) {

@@ -120,6 +120,8 @@ static const row rows[] = {
      "let the system choose when the result reaches the disk"},
     {"io-threads", 0, read_count, FIELD(io_threads), ALL, 64, "N", "a whole number from 1 to 64",
      "threads that read files"},
+    {"io", 0, read_word, FIELD(io), ALL, 0, "auto|pread|direct", "auto, pread or direct",
+     "read inputs through the page cache, around it, or as they fit in memory [auto]"},
     {"threads", 0, read_count, FIELD(threads), CLI_GEMM, 4096, "N", "a whole number from 1 to 4096",
      "threads of the BLAS library"},
     {"plan", 0, NULL, FIELD(plan), CLI_GEMM, 0, NULL, NULL,

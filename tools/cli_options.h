@@ -36,6 +36,7 @@ typedef struct cli_options {
     const char *precision;
     bool no_pipeline, no_sync;
     int io_threads;
+    const char *io;
     int threads;
     bool resume;
     bool plan, verify, json, quiet;

@@ -73,6 +73,7 @@ void cli_report_json(const cli_result *result)
     cli_json_text(&json, "device_description", r->device_description);
     cli_json_text(&json, "device_note", r->device_note);
     cli_json_text(&json, "precision", r->precision);
+    cli_json_text(&json, "io_engine", r->io_engine);
     cli_json_text(&json, "planner", r->plan.planner);
     cli_json_real(&json, "seconds", r->seconds);
     cli_json_real(&json, "gflops", gflops(r));
@@ -161,7 +162,7 @@ void cli_report_text(const cli_options *options, const cli_result *result)
     if (r->resumed_tiles > 0)
         printf("%-9s %" PRId64 " of %" PRId64 " tiles were finished before\n", "resumed",
                r->resumed_tiles, p->tiles);
-    text_row("cache", cache_state(result));
+    printf("%-9s %s, read by %s\n", "cache", cache_state(result), r->io_engine);
     verified_row(result->verification);
     text_row("output", result->output ? result->output : "(scratch)");
 }

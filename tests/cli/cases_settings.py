@@ -17,6 +17,7 @@ SETTINGS = {
     "pipeline": ("1", "TRUE", ["--no-pipeline"], "0"),
     "sync": ("1", "on", ["--no-sync"], "0"),
     "io_threads": ("2", "7", ["--io-threads", "3"], "3"),
+    "io": ("auto", "direct", ["--io", "pread"], "pread"),
     "precision": ("f32", "tf32", ["--precision", "f32"], "f32"),
     "cublas": (None, "/no/such/libcublas.so", None, None),
     "log_level": ("warn", "debug", None, None),

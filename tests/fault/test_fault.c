@@ -24,8 +24,10 @@ static void enter(void)
 
 TestSuite(fault, .init = enter, .fini = tree_leave, .timeout = 500);
 
-enum { M = 60, N = 70, K = 50 };
+enum { M = 60, N = 70, K = 50, LONG_K = 2000 };
 #define BUDGET ((uint64_t)48 << 10)
+/* Pieces are a 32nd of it, and whole rows of LONG_K: long enough to go around the page cache. */
+#define LONG_BUDGET ((uint64_t)4 << 20)
 #define RESULT_MAX 40960
 #define OLD "an older result"
 
@@ -40,6 +42,7 @@ typedef struct scene {
     bool no_tmpfile; /* results have a temporary name meanwhile */
     bool links;      /* the name is that of a symlink to the older file */
     bool resumes;    /* a run that fails may keep what the next one goes on with */
+    bool direct;     /* long inputs are read around the page cache */
 } scene;
 
 typedef struct outcome {
@@ -81,7 +84,8 @@ static jask_status open_context(const scene *s, jask_context **out, jask_error *
 {
     jask_options options;
     jask_options_init(&options, sizeof options);
-    options.memory_budget_bytes = BUDGET;
+    options.memory_budget_bytes = s->direct ? LONG_BUDGET : BUDGET;
+    options.io = s->direct ? "direct" : NULL;
     options.planner = s->planner;
     options.sync = s->sync ? 1 : -1;
     options.scratch_dir = "scratch";
@@ -293,10 +297,11 @@ static void enter_scene(const scene *s)
 {
     const struct timespec settling = {.tv_nsec = 50000000};
     outcome got = {.status = JASK_OK};
+    int64_t k = s->direct ? LONG_K : K;
     clean.scene = *s;
     fault_system.no_tmpfile = s->no_tmpfile;
-    e2e_write("a.npy", (e2e_form){JASK_F64, false, false}, M, K, 1, NULL);
-    e2e_write("b.npy", (e2e_form){JASK_F64, true, false}, N, K, 2, NULL);
+    e2e_write("a.npy", (e2e_form){JASK_F64, false, false}, M, k, 1, NULL);
+    e2e_write("b.npy", (e2e_form){JASK_F64, !s->direct, false}, N, k, 2, NULL);
     e2e_write("c.npy", (e2e_form){JASK_F64, true, true}, M, N, 3, NULL);
     write_target(OLD);
     cr_assert(symlink("d.npy", "link.npy") == 0 || errno == EEXIST);
@@ -341,6 +346,11 @@ Test(fault, in_a_product_that_can_be_resumed_does_not_spoil_the_next_run)
     fail_each_call(&(scene){.planner = "bytes", .named = true, .sync = true, .resumes = true});
 }
 
+Test(fault, in_a_product_read_around_the_page_cache_leaves_the_older_result)
+{
+    fail_each_call(&(scene){.planner = "auto", .named = true, .sync = true, .direct = true});
+}
+
 Test(fault, in_a_scaled_c_leaves_the_older_result)
 {
     fail_each_call(&(scene){.planner = "bytes", .named = true, .adds = true, .skips = true});
@@ -353,10 +363,10 @@ Test(fault, in_a_product_and_its_check_in_scratch_leaves_nothing)
 
 Test(fault, calls_that_move_a_thousand_bytes_give_the_same_result)
 {
-    static const scene scenes[] = {
-        {.planner = "auto", .named = true},
-        {.planner = "page", .adds = true, .verifies = true},
-        {.planner = "bytes", .named = true, .adds = true, .skips = true}};
+    static const scene scenes[] = {{.planner = "auto", .named = true},
+                                   {.planner = "page", .adds = true, .verifies = true},
+                                   {.planner = "bytes", .named = true, .adds = true, .skips = true},
+                                   {.planner = "auto", .named = true, .direct = true}};
     static const size_t most[] = {1000, 7, 1};
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         enter_scene(&scenes[i]);

@@ -231,7 +231,39 @@ def every_form_of_input_takes_the_same_memory():
     assert max(peaks.values()) - min(peaks.values()) <= 5 * MIB, peaks
 
 
+def inputs_that_do_not_fit_go_around_the_page_cache():
+    """512 MiB, of which 64 KiB or more lie together: by default through the page cache where there is
+    room, around it in a group of 192 MiB, and then the disk gives what was asked for and no more."""
+    a, b, c = (name + '.npy' for name in 'abc')
+    write_ones(a, 1 << 17, 512)
+    write_ones(b, 1 << 17, 512)
+    for path in (a, b):
+        drop_cache(path)
+    args = [a, b, '--ta', '-o', c, '-b', '64MiB']
+    group = make_group(192 * MIB)
+    try:
+        for options, preexec in ((['--io', 'direct'], None), ([], enter(group))):
+            report, _ = watch(args + options, preexec)
+            if report['io_engine'] == 'pread' and report['note']:
+                raise tap.Skip(report['note'])
+            ratio = report['disk_read_bytes'] / report['file_read_bytes']
+            print('# %s: %.4f bytes from the disk for one asked of files, in %.2f s'
+                  % (options or 'auto, 192 MiB group', ratio, report['seconds']))
+            assert report['io_engine'] == 'direct'
+            assert 0.99 <= ratio <= 1.01, report
+            with open(c, 'rb') as result:
+                assert set(struct.unpack('<262144f', result.read()[-1048576:])) == {131072.0}
+        report, _ = watch(args)
+        assert report['io_engine'] == 'pread', report
+        # What is in the page cache is taken from there, also where it would not fit.
+        report, _ = watch(args, enter(group))
+        assert report['io_engine'] == 'pread' and report['disk_read_bytes'] < 32 * MIB, report
+    finally:
+        os.rmdir(group)
+
+
 TESTS = [budgets_hold, memory_does_not_grow_with_k, files_far_larger_than_the_group,
-         default_budget_keeps_to_the_group, a_result_in_memory_takes_its_part,
+         default_budget_keeps_to_the_group,
+         inputs_that_do_not_fit_go_around_the_page_cache, a_result_in_memory_takes_its_part,
          every_form_of_input_takes_the_same_memory]
 tap.run(TESTS, 'limits')

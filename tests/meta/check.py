@@ -24,7 +24,7 @@ ONLY = {
     'secure_getenv': r'runtime/settings\.c',
     'clock_gettime': r'runtime/clock\.c',
     'open|openat|open64|mkdir|unlink|unlinkat|linkat|renameat|fopen|statfs|realpath|ftruncate|fallocate':
-        r'runtime/(file|output|scratch|mounts|memory|cgroup|process_io|array|resume|output_name)\.c',
+        r'runtime/(file|file_direct|output|scratch|mounts|memory|cgroup|process_io|array|resume|output_name)\.c',
     'printf|puts|fputs|fprintf|perror|exit|abort|signal|sigaction|setlocale': r'(?!)',
 }
 ALLOWED_FROM_PLANNER = re.compile(

@@ -49,6 +49,7 @@ Test(settings, has_one_row_for_every_setting)
         {JK_SET_PIPELINE, "pipeline", "JASK_PIPELINE", "bool", "1"},
         {JK_SET_SYNC, "sync", "JASK_SYNC", "bool", "1"},
         {JK_SET_IO_THREADS, "io_threads", "JASK_IO_THREADS", "count", "2"},
+        {JK_SET_IO, "io", "JASK_IO", "choice", "auto"},
         {JK_SET_PRECISION, "precision", "JASK_PRECISION", "choice", "f32"},
         {JK_SET_CUBLAS, "cublas", "JASK_CUBLAS", "path", ""},
         {JK_SET_LOG_LEVEL, "log_level", "JASK_LOG_LEVEL", "choice", "warn"},
@@ -86,6 +87,7 @@ Test(settings, defaults_when_nothing_is_said)
         check(&settings, JK_SET_PIPELINE, "default", "1", 1);
         check(&settings, JK_SET_SYNC, "default", "1", 1);
         check(&settings, JK_SET_IO_THREADS, "default", "2", 2);
+        check(&settings, JK_SET_IO, "default", "auto", 0);
         check(&settings, JK_SET_PRECISION, "default", "f32", 0);
         check(&settings, JK_SET_CUBLAS, "default", NULL, 0);
         check(&settings, JK_SET_LOG_LEVEL, "default", "warn", 0);
@@ -211,6 +213,7 @@ Test(settings, names_a_variable_that_cannot_be_read)
         {"JASK_PLANNER", "fast", "auto, bytes or page"},
         {"JASK_PLANNER", "auto bytes", "auto, bytes or page"},
         {"JASK_PLANNER", "byte", "auto, bytes or page"},
+        {"JASK_IO", "mmap", "auto, pread or direct"},
         {"JASK_PRECISION", "bf16", "f32 or tf32"},
         {"JASK_CUBLAS", " ", "shared library"},
         {"JASK_PIPELINE", "", "no, false, off"},

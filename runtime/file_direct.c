@@ -1,0 +1,132 @@
+/* Reading around the page cache (O_DIRECT): what is read neither takes memory there nor pushes
+ * anything out, and comes in requests as large as the reads are. */
+#include "runtime/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Right wherever the kernel does not say: no disk has larger sectors than a page. */
+#define UNIT_MAX 4096
+
+/* The units that requests are made of; false where there can be none. */
+static bool find_units(jk_direct *direct)
+{
+    direct->offset_unit = direct->mem_unit = UNIT_MAX;
+#ifdef STATX_DIOALIGN
+    struct statx st;
+    if (statx(direct->fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) == 0 &&
+        (st.stx_mask & STATX_DIOALIGN)) {
+        direct->offset_unit = st.stx_dio_offset_align;
+        direct->mem_unit = st.stx_dio_mem_align;
+    }
+#endif
+    return direct->offset_unit > 0 && direct->offset_unit <= UNIT_MAX && direct->mem_unit > 0 &&
+           direct->mem_unit <= UNIT_MAX;
+}
+
+bool jk_direct_open(const jk_file *file, jk_direct *out, jask_error *err)
+{
+    char path[64];
+    /* By descriptor: the file may have another name by now, or none. */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+    *out = (jk_direct){.file = file};
+    do
+        out->fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+    while (out->fd < 0 && errno == EINTR);
+    if (out->fd >= 0 && !find_units(out)) {
+        close(out->fd);
+        out->fd = -1;
+        errno = EOPNOTSUPP;
+    }
+    if (out->fd < 0) {
+        jk_fail_errno(err, "'%.160s' is read through the page cache; opening it for direct reads",
+                      file->name);
+        return false;
+    }
+    /* What is left to the page cache, the ends of runs, shall not bring its surroundings with it. */
+    (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);
+    return true;
+}
+
+void jk_direct_close(jk_direct *direct)
+{
+    if (direct->fd < 0)
+        return;
+    (void)posix_fadvise(direct->file->fd, 0, 0, POSIX_FADV_NORMAL);
+    close(direct->fd);
+    direct->fd = -1;
+}
+
+/* Whole units to an address that fits. *done: how many bytes came before the end, or before the
+ * kernel would have no more requests of this kind. */
+static jask_status read_whole(jk_direct *direct, uint64_t offset, char *to, size_t bytes,
+                              size_t *done, jask_error *err)
+{
+    *done = 0;
+    while (*done < bytes) {
+        ssize_t got = pread(direct->fd, to + *done, bytes - *done, (off_t)(offset + *done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        /* Some file systems open a file so and then refuse to read it. */
+        if (got < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) {
+            direct->refused = true;
+            return JASK_OK;
+        }
+        if (got < 0)
+            return jk_fail_errno(err, "read %zu bytes at %llu of '%s'", bytes - *done,
+                                 (unsigned long long)(offset + *done), direct->file->name);
+        *done += (size_t)got;
+        direct->used = true;
+        if (got == 0 || (size_t)got % direct->offset_unit != 0)
+            return JASK_OK;
+    }
+    return JASK_OK;
+}
+
+jask_status jk_direct_read(jk_direct *direct, uint64_t offset, void *dst, size_t bytes,
+                           jask_error *err)
+{
+    const jk_file *file = direct->file;
+    size_t unit = direct->offset_unit;
+    size_t head = (size_t)(-offset % unit), whole, shift, done;
+    char *to = (char *)dst + head;
+    jask_status st;
+    if (bytes < JK_DIRECT_MIN || direct->refused)
+        return jk_file_read(file, offset, dst, bytes, err);
+    whole = (bytes - head) / unit * unit;
+    /* Read to the next address that the disk can write to, and moved from there into place. */
+    shift = (size_t)(-(uintptr_t)to % direct->mem_unit);
+    whole -= (shift + unit - 1) / unit * unit;
+    st = read_whole(direct, offset + head, to + shift, whole, &done, err);
+    if (st)
+        return st;
+    memmove(to, to + shift, done);
+    st = jk_file_read(file, offset, dst, head, err);
+    return st ? st : jk_file_read(file, offset + head + done, to + done, bytes - head - done, err);
+}
+
+double jk_file_cached_share(const jk_file *file)
+{
+    enum { SAMPLES = 64, PAGES = 64 };
+    unsigned char resident[PAGES];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint64_t pages = file->bytes / page;
+    int64_t seen = 0, found = 0;
+    for (uint64_t i = 0; i < SAMPLES && pages >= SAMPLES * PAGES; i++) {
+        jk_mapping map;
+        if (jk_file_map(file, pages / SAMPLES * i * page, PAGES * page, false, &map, NULL))
+            continue;
+        if (mincore(map.base, PAGES * page, resident) == 0) {
+            seen += PAGES;
+            for (int p = 0; p < PAGES; p++)
+                found += resident[p] & 1;
+        }
+        jk_file_unmap(&map);
+    }
+    return seen > 0 ? (double)found / (double)seen : 0;
+}
