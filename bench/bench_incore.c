@@ -3,7 +3,7 @@
  *
  * usage: bench_incore [--dtype f32|f64] [--no-sync] N BUDGET PAIRS [DIR]   (N x N x N; inputs in
  * DIR) */
-#include <jask.h>
+#include "common.h"
 
 #include <cblas.h>
 #include <inttypes.h>
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct bench {
     jask_dtype dtype;
@@ -24,49 +23,9 @@ typedef struct bench {
     void *x, *y, *z;
 } bench;
 
-static void die(const char *what, const jask_error *err)
-{
-    fprintf(stderr, "bench_incore: %s: %s\n", what, err->msg);
-    exit(1);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Uniform in [-1, 1), a new row at a time; kept in memory too. */
-static void make_input(bench *w, const char *path, void *data, uint64_t seed)
-{
-    int64_t shape[2] = {w->n, w->n};
-    size_t size = jask_dtype_size(w->dtype);
-    jask_array *array;
-    jask_error err;
-    for (int64_t i = 0; i < w->n * w->n; i++) {
-        double value;
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        value = (double)(int64_t)(seed >> 11) / (double)(1ll << 52) - 1;
-        if (w->dtype == JASK_F32)
-            ((float *)data)[i] = (float)value;
-        else
-            ((double *)data)[i] = value;
-    }
-    if (jask_array_create(w->ctx, path, w->dtype, 2, shape, &array, &err))
-        die("create", &err);
-    for (int64_t i = 0; i < w->n; i++)
-        if (jask_array_write(array, (uint64_t)(i * w->n), (uint64_t)w->n,
-                             (char *)data + (size_t)(i * w->n) * size, &err))
-            die("write", &err);
-    if (jask_array_commit(array, &err))
-        die("commit", &err);
-    jask_array_close(array);
-}
-
 static double run_incore(const bench *w)
 {
-    double start = now();
+    double start = bench_now();
     int n = (int)w->n;
     if (w->dtype == JASK_F32)
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, w->x, n, w->y, n, 0,
@@ -74,7 +33,7 @@ static double run_incore(const bench *w)
     else
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, w->x, n, w->y, n, 0,
                     w->z, n);
-    return now() - start;
+    return bench_now() - start;
 }
 
 static double run_jask(const bench *w, jask_report *report)
@@ -84,28 +43,16 @@ static double run_jask(const bench *w, jask_report *report)
     jask_dot_args args;
     jask_error err;
     remove(w->c); /* deleting the previous result is no part of making the next */
-    start = now();
+    start = bench_now();
     jask_dot_args_init(&args, sizeof args);
     args.output = w->c;
     if (jask_array_open(w->a, &a, &err) || jask_array_open(w->b, &b, &err))
-        die("open", &err);
+        bench_die("open", err.msg);
     if (jask_dot(w->ctx, a, b, &args, NULL, report, &err))
-        die("dot", &err);
+        bench_die("dot", err.msg);
     jask_array_close(a);
     jask_array_close(b);
-    return now() - start;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    return bench_now() - start;
 }
 
 /* The BLAS of a bench and of the library are one, so the products must agree as well. */
@@ -117,10 +64,10 @@ static double difference(const bench *w)
     jask_array *c;
     jask_error err;
     if (!row || jask_array_open(w->c, &c, &err))
-        die("open result", &err);
+        bench_die("open result", err.msg);
     for (int64_t i = 0; i < w->n; i += 997) {
         if (jask_array_read(c, (uint64_t)(i * w->n), (uint64_t)w->n, row, &err))
-            die("read result", &err);
+            bench_die("read result", err.msg);
         for (int64_t j = 0; j < w->n; j++) {
             double d = w->dtype == JASK_F32
                            ? (double)(((float *)row)[j] - ((float *)w->z)[i * w->n + j])
@@ -159,8 +106,8 @@ static void measure(bench *w)
            "\"max_difference\": %.3g}\n",
            jask_dtype_name(w->dtype), w->n, r.budget_bytes, w->sync, w->pairs, r.plan.schedule,
            r.plan.bm, r.plan.bn, r.plan.bk, r.io.h2d_bytes, r.io.disk_read_bytes,
-           median(incore, w->pairs), median(jask, w->pairs), median(ratio, w->pairs),
-           difference(w));
+           bench_median(incore, w->pairs), bench_median(jask, w->pairs),
+           bench_median(ratio, w->pairs), difference(w));
     free(ratio);
     free(incore);
     free(jask);
@@ -185,7 +132,7 @@ int main(int argc, char **argv)
             w.sync = 0;
         else if (strcmp(argv[0], "--dtype") == 0 && argc > 1) {
             if (jask_dtype_parse(argv[1], &w.dtype, &err))
-                die("--dtype", &err);
+                bench_die("--dtype", err.msg);
             argv++, argc--;
         } else {
             usage();
@@ -202,7 +149,7 @@ int main(int argc, char **argv)
         usage();
     if (jask_parse_size(argv[1], &options.memory_budget_bytes, &err) ||
         jask_context_open(&options, &w.ctx, &err))
-        die("context", &err);
+        bench_die("context", err.msg);
     snprintf(w.a, sizeof w.a, "%s/bench_a.npy", dir);
     snprintf(w.b, sizeof w.b, "%s/bench_b.npy", dir);
     snprintf(w.c, sizeof w.c, "%s/bench_c.npy", dir);
@@ -212,8 +159,10 @@ int main(int argc, char **argv)
     w.z = malloc(bytes);
     if (!w.x || !w.y || !w.z)
         usage();
-    make_input(&w, w.a, w.x, 1);
-    make_input(&w, w.b, w.y, 2);
+    bench_fill(w.dtype, w.x, w.n * w.n, 1);
+    bench_fill(w.dtype, w.y, w.n * w.n, 2);
+    bench_write(w.ctx, w.a, w.dtype, w.n, w.x);
+    bench_write(w.ctx, w.b, w.dtype, w.n, w.y);
     measure(&w);
     remove(w.a);
     remove(w.b);

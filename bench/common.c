@@ -1,0 +1,60 @@
+#include "common.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+_Noreturn void bench_die(const char *what, const char *why)
+{
+    fprintf(stderr, "bench: %s: %s\n", what, why);
+    exit(1);
+}
+
+double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+void bench_fill(jask_dtype dtype, void *data, int64_t count, uint64_t seed)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double value;
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        value = (double)(int64_t)(seed >> 11) / (double)(1ll << 52) - 1;
+        if (dtype == JASK_F32)
+            ((float *)data)[i] = (float)value;
+        else
+            ((double *)data)[i] = value;
+    }
+}
+
+void bench_write(jask_context *ctx, const char *path, jask_dtype dtype, int64_t n, const void *data)
+{
+    int64_t shape[2] = {n, n};
+    size_t row_bytes = (size_t)n * jask_dtype_size(dtype);
+    jask_array *array;
+    jask_error err;
+    if (jask_array_create(ctx, path, dtype, 2, shape, &array, &err))
+        bench_die("create", err.msg);
+    for (int64_t i = 0; i < n; i++)
+        if (jask_array_write(array, (uint64_t)(i * n), (uint64_t)n,
+                             (const char *)data + (size_t)i * row_bytes, &err))
+            bench_die("write", err.msg);
+    if (jask_array_commit(array, &err))
+        bench_die("commit", err.msg);
+    jask_array_close(array);
+}

@@ -1,0 +1,23 @@
+/* What the benchmarks share. */
+#ifndef JASK_BENCH_COMMON_H
+#define JASK_BENCH_COMMON_H
+
+#include <jask.h>
+
+/* End the program, saying on what. */
+_Noreturn void bench_die(const char *what, const char *why);
+
+/* A monotonic clock, in seconds. */
+double bench_now(void);
+
+/* Sorts the values. */
+double bench_median(double *values, int count);
+
+/* `count` values of an f32 or f64 type, uniform in [-1, 1); other seeds, other values. */
+void bench_fill(jask_dtype dtype, void *data, int64_t count, uint64_t seed);
+
+/* Make a square .npy file of n x n elements. ctx NULL is the default context. */
+void bench_write(jask_context *ctx, const char *path, jask_dtype dtype, int64_t n,
+                 const void *data);
+
+#endif
