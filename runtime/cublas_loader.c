@@ -1,8 +1,10 @@
 /* Finding and loading cuBLAS at run time. */
 #include "runtime/cublas_table.h"
+#include "runtime/settings.h"
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,17 +13,28 @@
 /* The name of the version whose interface this build knows. */
 #define SONAME "libcublas.so." TEXT(CUBLAS_VER_MAJOR)
 
-/* Where Python wheels (since CUDA 13 all in one folder) and toolkits put it without telling the
- * dynamic linker. */
-static const char *const patterns[] = {
-    "/usr/local/cuda/lib64/" SONAME,
-    "/usr/local/cuda-" TEXT(CUBLAS_VER_MAJOR) "*/lib64/" SONAME,
-    "/usr/local/lib/python3*/*-packages/nvidia/cu" TEXT(CUBLAS_VER_MAJOR) "/lib/" SONAME,
-    "/usr/local/lib/python3*/*-packages/nvidia/cublas/lib/" SONAME,
-    "/usr/lib/python3*/*-packages/nvidia/cu" TEXT(CUBLAS_VER_MAJOR) "/lib/" SONAME,
-    "/usr/lib/python3*/*-packages/nvidia/cublas/lib/" SONAME,
-    "/opt/*/lib/python3*/site-packages/nvidia/cu" TEXT(CUBLAS_VER_MAJOR) "/lib/" SONAME,
-    "/opt/*/lib/python3*/site-packages/nvidia/cublas/lib/" SONAME,
+/* In a folder with Python packages. Since CUDA 13 the libraries of all wheels share one folder. */
+#define WHEEL "nvidia/cu" TEXT(CUBLAS_VER_MAJOR) "/lib/" SONAME
+#define OLD_WHEEL "nvidia/cublas/lib/" SONAME
+
+/* Where toolkits and Python wheels put it without telling the dynamic linker. What comes first is
+ * more likely to be what the user wants. */
+static const struct {
+    enum { ANYWHERE, IN_VIRTUAL_ENV, IN_HOME } below;
+    const char *pattern;
+} places[] = {
+    {IN_VIRTUAL_ENV, "/lib*/python3*/site-packages/" WHEEL},
+    {IN_VIRTUAL_ENV, "/lib*/python3*/site-packages/" OLD_WHEEL},
+    {ANYWHERE, "/usr/local/cuda/lib64/" SONAME},
+    {ANYWHERE, "/usr/local/cuda-" TEXT(CUBLAS_VER_MAJOR) "*/lib64/" SONAME},
+    {IN_HOME, "/.local/lib/python3*/site-packages/" WHEEL},
+    {IN_HOME, "/.local/lib/python3*/site-packages/" OLD_WHEEL},
+    {ANYWHERE, "/usr/local/lib/python3*/*-packages/" WHEEL},
+    {ANYWHERE, "/usr/local/lib/python3*/*-packages/" OLD_WHEEL},
+    {ANYWHERE, "/usr/lib/python3*/*-packages/" WHEEL},
+    {ANYWHERE, "/usr/lib/python3*/*-packages/" OLD_WHEEL},
+    {ANYWHERE, "/opt/*/lib/python3*/site-packages/" WHEEL},
+    {ANYWHERE, "/opt/*/lib/python3*/site-packages/" OLD_WHEEL},
 };
 
 /* What was tried, as the message of the failure tells it. */
@@ -77,11 +90,26 @@ static bool try_name(const char *name, jk_cublas *out, jk_tried *tried)
     return true;
 }
 
-static bool try_pattern(const char *pattern, jk_cublas *out, jk_tried *tried)
+/* The pattern below a folder whose name stands for itself; false when that is too long. */
+static bool join(const char *folder, const char *pattern, char *out, size_t out_size)
 {
+    size_t used = 0;
+    for (; *folder; folder++) {
+        if (used + 3 > out_size)
+            return false;
+        if (strchr("*?[\\", *folder))
+            out[used++] = '\\';
+        out[used++] = *folder;
+    }
+    return (size_t)snprintf(out + used, out_size - used, "%s", pattern) < out_size - used;
+}
+
+static bool try_pattern(const char *folder, const char *pattern, jk_cublas *out, jk_tried *tried)
+{
+    char whole[PATH_MAX];
     glob_t found;
     bool good = false;
-    if (glob(pattern, 0, NULL, &found) != 0)
+    if (!folder || !join(folder, pattern, whole, sizeof whole) || glob(whole, 0, NULL, &found) != 0)
         return false;
     for (size_t i = 0; !good && i < found.gl_pathc; i++)
         good = try_name(found.gl_pathv[i], out, tried);
@@ -91,6 +119,9 @@ static bool try_pattern(const char *pattern, jk_cublas *out, jk_tried *tried)
 
 jask_status jk_cublas_load(const char *path, jk_cublas *out, jask_error *err)
 {
+    jk_python_folders python = jk_settings_python_folders();
+    const char *folders[] = {
+        [ANYWHERE] = "", [IN_VIRTUAL_ENV] = python.virtual_env, [IN_HOME] = python.home};
     jk_tried tried = {.used = 0};
     bool good;
     if (path) {
@@ -102,8 +133,8 @@ jask_status jk_cublas_load(const char *path, jk_cublas *out, jask_error *err)
                               tried.text);
     }
     good = try_name(SONAME, out, &tried);
-    for (size_t i = 0; !good && i < sizeof patterns / sizeof *patterns; i++)
-        good = try_pattern(patterns[i], out, &tried);
+    for (size_t i = 0; !good && i < sizeof places / sizeof *places; i++)
+        good = try_pattern(folders[places[i].below], places[i].pattern, out, &tried);
     good = good || try_name("libcublas.so", out, &tried);
     return good ? JASK_OK
                 : jk_fail(err, JASK_ERR_DEVICE,

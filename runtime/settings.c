@@ -115,6 +115,17 @@ const char *jask_setting_environment(int index)
     return index >= 0 && index < JK_SET_COUNT ? getenv(rows[index].setting.environment) : NULL;
 }
 
+static const char *text_or_null(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
+jk_python_folders jk_settings_python_folders(void)
+{
+    return (jk_python_folders){.virtual_env = text_or_null(getenv("VIRTUAL_ENV")),
+                               .home = text_or_null(getenv("HOME"))};
+}
+
 void jask_options_init(jask_options *options, size_t struct_size)
 {
     memset(options, 0, struct_size);

@@ -37,4 +37,12 @@ typedef struct jk_settings {
 jask_status jk_settings_init(jk_settings *out, const jask_options *options, jask_error *err);
 void jk_settings_fini(jk_settings *settings);
 
+/* Where the Python packages of this user lie: in an activated environment, and under the home
+ * folder. NULL where the process's environment does not say. */
+typedef struct jk_python_folders {
+    const char *virtual_env;
+    const char *home;
+} jk_python_folders;
+jk_python_folders jk_settings_python_folders(void);
+
 #endif
