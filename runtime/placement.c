@@ -82,10 +82,13 @@ void jk_placement_prefer(const jk_placement *near, jk_placement_memory *before)
 
 void jk_placement_restore(const jk_placement *near, jk_placement_memory *before)
 {
+    hwloc_membind_policy_t policy = (hwloc_membind_policy_t)before->policy;
     if (!before->nodes)
         return;
-    (void)hwloc_set_membind(near->topology, before->nodes, (hwloc_membind_policy_t)before->policy,
-                            THREAD_NODES);
+    /* So it reads where nothing was ever set; set again, it would be a wish of its own. */
+    if (policy == HWLOC_MEMBIND_FIRSTTOUCH)
+        policy = HWLOC_MEMBIND_DEFAULT;
+    (void)hwloc_set_membind(near->topology, before->nodes, policy, THREAD_NODES);
     hwloc_bitmap_free(before->nodes);
     before->nodes = NULL;
 }
