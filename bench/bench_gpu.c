@@ -52,6 +52,7 @@ jask_context *gpu_context(const gpu_case *w)
     jask_options_init(&options, sizeof options);
     options.sync = w->sync ? 1 : -1;
     options.device = "cuda:0";
+    options.io = w->io;
     options.precision = w->tf32 ? "tf32" : "f32";
     if (jask_parse_size(w->budget, &options.memory_budget_bytes, &err) ||
         jask_context_open(&options, &ctx, &err) ||

@@ -10,8 +10,9 @@
 typedef struct gpu_case {
     jask_dtype dtype;
     int tf32;
-    int sync; /* files: make results durable */
-    int cold; /* files: inputs are read from the disk */
+    int sync;       /* files: make results durable */
+    int cold;       /* files: inputs are read from the disk */
+    const char *io; /* the setting; NULL: jask's choice */
     int64_t n;
     const char *budget;
     int pairs;
@@ -29,9 +30,6 @@ jask_context *gpu_context(const gpu_case *w);
 
 /* The setting in force. */
 const char *gpu_setting(jask_context *ctx, const char *name);
-
-/* "f32", "tf32" or "f64". */
-const char *gpu_precision(const gpu_case *w);
 
 /* End the program unless a CUDA call went well. */
 void gpu_must(cudaError_t code, const char *what);

@@ -169,11 +169,13 @@ static void print_case(const gpu_case *w, const files *f, const jask_report *r, 
                        const double *stage, int slowest, double seconds, double ratio)
 {
     printf("{\"bench\": \"gpu_files\", \"device\": \"%s\", \"precision\": \"%s\", \"n\": %" PRId64
-           ", \"budget_bytes\": %" PRIu64 ", \"io_threads\": %d, \"sync\": %d, \"cold\": %d, "
+           ", \"budget_bytes\": %" PRIu64
+           ", \"io_threads\": %d, \"io\": \"%s\", \"sync\": %d, \"cold\": %d, "
            "\"pairs\": %d, \"bm\": %" PRId64 ", \"bn\": %" PRId64 ", \"bk\": %" PRId64
            ", \"h2d_bytes\": %" PRIu64 ", \"disk_read_bytes\": %" PRIu64 ", ",
-           r->device_description, r->precision, w->n, r->budget_bytes, threads, w->sync, w->cold,
-           w->pairs, r->plan.bm, r->plan.bn, r->plan.bk, r->io.h2d_bytes, r->io.disk_read_bytes);
+           r->device_description, r->precision, w->n, r->budget_bytes, threads, r->io_engine,
+           w->sync, w->cold, w->pairs, r->plan.bm, r->plan.bn, r->plan.bk, r->io.h2d_bytes,
+           r->io.disk_read_bytes);
     for (int i = 0; i < STAGES; i++)
         printf("\"%s_seconds\": %.4f, ", stage_names[i], stage[i]);
     printf("\"slowest\": \"%s\", \"jask_seconds\": %.4f, \"fraction\": %.4f, "

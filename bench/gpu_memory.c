@@ -208,6 +208,7 @@ void gpu_memory(gpu_case *w)
     table t = {.difference = {0}};
     int with_xt;
     w->sync = 0; /* there is nothing on the disk */
+    w->io = "pread";
     gpu_case_open(w);
     ctx = gpu_context(w);
     for (int i = 0; i < COLUMNS; i++) {
