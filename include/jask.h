@@ -480,7 +480,7 @@ JASK_API jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out, 
 /** What an operation did. Seconds of stages overlap, so they may add up to more than `seconds`. */
 typedef struct jask_report {
     size_t struct_size;
-    char op[16]; /**< "dot" */
+    char op[16]; /**< "dot", "matmul" */
     jask_dtype dtype;
     char device[64]; /**< the one that did the work */
     jask_plan_info plan;
@@ -512,10 +512,10 @@ typedef struct jask_dot_args {
     size_t struct_size;
     double alpha;        /**< 1 */
     double beta;         /**< 0 */
-    int transpose_a;     /**< 0; non-zero uses A's transpose */
+    int transpose_a;     /**< 0; non-zero uses A's transpose: of its last two dimensions */
     int transpose_b;     /**< 0 */
-    const jask_array *c; /**< read only when beta is not 0; m x n, of A's type. May be NULL when
-                              beta is 0 */
+    const jask_array *c; /**< read only when beta is not 0; of the product's shape and A's type.
+                              May be NULL when beta is 0 */
     const char *output;  /**< path of the .npy result. NULL: a nameless array in scratch */
     int resume; /**< 0; non-zero makes a run that can be stopped or killed and started again:
                               see jask_dot */
@@ -525,8 +525,9 @@ JASK_API void jask_dot_args_init(jask_dot_args *args, size_t struct_size);
 
 /** D = alpha * op(A) * op(B) + beta * C, on arrays that need not fit in memory.
  *
- *  op(A) is m x k, op(B) k x n, C and D m x n; all 2-D and of one type, f32 or f64; D is .npy 1.0,
- *  C order, little-endian. Sums over k run slab by slab in a fixed order in the arrays' own type; the
+ *  op(A) is m x k, op(B) k x n, C and D m x n, all of one type, f32 or f64; D is .npy 1.0, C order,
+ *  little-endian. As in NumPy, a 1-D A is a row and a 1-D B a column (neither has a transpose), and C
+ *  and D lack that dimension: vector times vector has none. Sums over k run slab by slab in a fixed order in the arrays' own type; the
  *  same inputs, plan, BLAS and thread count give the same bits. NaN and Inf follow IEEE 754. With
  *  beta 0, C is never read. An empty k gives zeros.
  *
@@ -553,6 +554,23 @@ JASK_API void jask_dot_args_init(jask_dot_args *args, size_t struct_size);
 JASK_API jask_status jask_dot(jask_context *ctx, const jask_array *a, const jask_array *b,
                               const jask_dot_args *args, jask_array **out_d, jask_report *report,
                               jask_error *err);
+
+/** The products of batches of matrices: D[...] = alpha * op(A[...]) * op(B[...]) + beta * C[...].
+ *
+ *  As NumPy's matmul: the last two dimensions are those of jask_dot, also for 1-D operands; those before
+ *  are batches, which are broadcast: aligned at the last one, where an extent of 1, or none, serves
+ *  every index of the other operand. C has D's shape. Batched operands are in C order. Batches are one
+ *  product (one plan, one report, one result); where one B serves them, their rows are taken together
+ *  as those of a single larger A. Everything else is as in jask_dot.
+ *  @return as jask_dot; UNSUPPORTED for batches in Fortran order. */
+JASK_API jask_status jask_matmul(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                 const jask_dot_args *args, jask_array **out_d, jask_report *report,
+                                 jask_error *err);
+
+/** Make the plan that jask_matmul would follow, without reading any data.
+ *  @return as jask_matmul, less IO and CANCELED. */
+JASK_API jask_status jask_matmul_plan(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                      const jask_dot_args *args, jask_plan **out, jask_error *err);
 
 /** Make the plan that jask_dot would follow, without reading any data. Takes well under 10 ms.
  *  @return as jask_dot, less IO and CANCELED. */

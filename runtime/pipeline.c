@@ -29,6 +29,7 @@ static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_e
     double now = jk_clock_seconds();
     double computed = ((double)step + part) / (double)run->plan->steps;
     double taken;
+    const jk_share *share = &run->job->share;
     jask_progress p = {.struct_size = sizeof p};
     if (now - d->told < PROGRESS_SECONDS)
         return JASK_OK;
@@ -38,9 +39,9 @@ static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_e
     pthread_mutex_unlock(&run->lock);
     /* 1 is said only once the result is committed. */
     d->fraction = fmax(d->fraction, fmin(0.97 * computed + 0.02 * taken, 0.99));
-    p.steps_done = step;
-    p.steps_total = run->plan->steps;
-    p.fraction = d->fraction;
+    p.steps_done = share->steps_before + step;
+    p.steps_total = share->steps_total ? share->steps_total : run->plan->steps;
+    p.fraction = share->part > 0 ? share->from + share->part * d->fraction : d->fraction;
     p.file_read_bytes = run->file_read_bytes;
     p.file_write_bytes = run->file_write_bytes;
     p.seconds = now - d->start;

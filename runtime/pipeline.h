@@ -7,13 +7,21 @@
 #include "runtime/array.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
+#include "runtime/operand.h"
+
+/* What a product is of the work of an operation that makes several. */
+typedef struct jk_share {
+    double from, part; /* of 1; part 0 is all */
+    int64_t steps_before, steps_total;
+} jk_share;
 
 /* D = alpha * A * B + beta * C by `plan`. c.file is NULL unless plan->problem.read_c. */
 typedef struct jk_product {
     const jk_plan *plan;
     const jk_device_ref *device;
-    const jask_context *ctx; /* progress only */
-    jk_matrix a, b, c, d;
+    const jask_context *ctx;   /* progress only */
+    jk_matrix a, b, c, d;      /* of the first batch */
+    const jk_batches *batches; /* NULL: a single one */
     double alpha, beta;
     bool tf32; /* allowed */
     int io_threads;
@@ -21,6 +29,9 @@ typedef struct jk_product {
     struct jk_resume *resume; /* hears of finished tiles; may be NULL */
     size_t block_bytes; /* files are read, and staged where the device has memory of its own, in
                            pieces of at most this */
+    int ndim;           /* of D, for a result that is resumed */
+    const int64_t *shape;
+    jk_share share;
 } jk_product;
 
 /* What a run used and how long its stages were busy. */

@@ -55,6 +55,16 @@ size_t jk_product_run_bytes(const jk_product *product, int input)
     return cols >= m->cols || bytes > product->block_bytes ? product->block_bytes : bytes;
 }
 
+jk_matrix jk_run_matrix(const jk_run *run, int array, int64_t batch)
+{
+    const jk_product *job = run->job;
+    const jk_matrix *first = array == JK_ARRAY_A   ? &job->a
+                             : array == JK_ARRAY_B ? &job->b
+                             : array == JK_ARRAY_C ? &job->c
+                                                   : &job->d;
+    return job->batches ? jk_batch_matrix(job->batches, array, first, batch) : *first;
+}
+
 bool jk_step_loads(const jk_step *step, int op)
 {
     return op == JK_OPERAND_A ? step->load_a : op == JK_OPERAND_B ? step->load_b : step->load_c;
@@ -157,15 +167,15 @@ static bool wait_slot_free(jk_run *run, const jk_piece *p)
 }
 
 /* A piece of a C stored as its transpose: read as it lies, turned on the way to dst. */
-static jask_status read_turned(jk_reader *reader, const jk_piece *p, char *dst, int64_t ld,
-                               jask_error *err)
+static jask_status read_turned(jk_reader *reader, const jk_piece *p, const jk_matrix *m, char *dst,
+                               int64_t ld, jask_error *err)
 {
     jk_run *run = reader->run;
     char *bounce = run->bounce + (size_t)reader->index * run->block_bytes;
     jk_window w = stored_window(run, p->op, &p->step);
     jask_status st;
     w = (jk_window){w.row + p->part.col, w.col + p->part.row, p->part.cols, p->part.rows};
-    st = jk_matrix_read(&run->job->c, &w, bounce, p->part.rows, &run->file_read_bytes, err);
+    st = jk_matrix_read(m, &w, bounce, p->part.rows, &run->file_read_bytes, err);
     if (!st)
         jk_transpose(dst, ld, bounce, p->part.rows, p->part.cols, p->part.rows, run->elem_bytes);
     return st;
@@ -175,18 +185,15 @@ static jask_status read_turned(jk_reader *reader, const jk_piece *p, char *dst, 
 static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, int64_t ld,
                               jask_error *err)
 {
-    const jk_product *job = reader->run->job;
-    const jk_matrix *m = p->op == JK_OPERAND_A   ? &job->a
-                         : p->op == JK_OPERAND_B ? &job->b
-                                                 : &job->c;
+    const jk_matrix m = jk_run_matrix(reader->run, p->op, p->step.batch);
     double start = jk_clock_seconds();
     jask_status st;
-    if (p->op == JK_OPERAND_C && m->trans) {
-        st = read_turned(reader, p, dst, ld, err);
+    if (p->op == JK_OPERAND_C && m.trans) {
+        st = read_turned(reader, p, &m, dst, ld, err);
     } else {
         jk_window w = stored_window(reader->run, p->op, &p->step);
         w = (jk_window){w.row + p->part.row, w.col + p->part.col, p->part.rows, p->part.cols};
-        st = jk_matrix_read(m, &w, dst, ld, &reader->run->file_read_bytes, err);
+        st = jk_matrix_read(&m, &w, dst, ld, &reader->run->file_read_bytes, err);
     }
     reader->busy_seconds += jk_clock_seconds() - start;
     return st;

@@ -329,7 +329,6 @@ static jask_status add_partial(char *facts, uint64_t ino, jask_error *err)
 static jask_status open_result(jk_resume *r, jask_context *ctx, const jk_product *product,
                                const char *target, char *facts, jask_array **out, jask_error *err)
 {
-    int64_t shape[2] = {product->plan->problem.m, product->plan->problem.n};
     size_t common = strlen(facts);
     struct stat old;
     bool exists = lstat(r->partial_path, &old) == 0 && S_ISREG(old.st_mode);
@@ -339,7 +338,8 @@ static jask_status open_result(jk_resume *r, jask_context *ctx, const jk_product
     if (!st)
         st = read_journal(r, facts, exists, &continues, err);
     if (!st)
-        st = jk_array_create_partial(ctx, target, product->a.dtype, 2, shape, continues, &d, err);
+        st = jk_array_create_partial(ctx, target, product->a.dtype, product->ndim, product->shape,
+                                     continues, &d, err);
     if (st)
         return st;
     r->mine = true;

@@ -159,6 +159,14 @@ static void add_device(facts *f, const jk_product *product)
     add(f, "precision: %s\n", product->tf32 ? "tf32" : "as the type");
 }
 
+/* Each dimension's extent and the bytes from one matrix to the next. */
+static void add_batches(facts *f, const jk_batches *batches)
+{
+    for (int d = 0; batches && d < batches->ndim; d++)
+        add(f, "batch dimension %d: %" PRId64 ", of A %" PRIu64 ", of B %" PRIu64 "\n", d,
+            batches->extents[d], batches->steps[JK_ARRAY_A][d], batches->steps[JK_ARRAY_B][d]);
+}
+
 static jask_status add_all(facts *f, const jk_product *product, jask_error *err)
 {
     jask_status st = add_input(f, "A", &product->a, err);
@@ -171,6 +179,7 @@ static jask_status add_all(facts *f, const jk_product *product, jask_error *err)
     add_real(f, "alpha", product->alpha);
     add_real(f, "beta", product->beta);
     add_plan(f, product->plan);
+    add_batches(f, product->batches);
     add_device(f, product);
     add(f, "version of jask: %s\n", jask_version());
     return f->too_long ? jk_fail(err, JASK_ERR_ARG, "paths of the inputs are too long to resume")

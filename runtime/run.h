@@ -8,7 +8,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { JK_OPERAND_A, JK_OPERAND_B, JK_OPERAND_C, JK_OPERANDS };
+/* What is loaded, in the order of the arrays of a product. */
+enum {
+    JK_OPERAND_A = JK_ARRAY_A,
+    JK_OPERAND_B = JK_ARRAY_B,
+    JK_OPERAND_C = JK_ARRAY_C,
+    JK_OPERANDS
+};
 
 /* A place on the device for a panel or a tile. Owned in turn by the reader that fills it, and by
  * the products from the step it was filled for to its last use. */
@@ -107,6 +113,9 @@ jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op);
 
 void *jk_reader_main(void *arg);
 void *jk_writer_main(void *arg);
+
+/* An array of the product (JK_ARRAY_A, ...) in one batch. */
+jk_matrix jk_run_matrix(const jk_run *run, int array, int64_t batch);
 
 /* How the step's panel or tile of operand `op` lies in its slot: rows x cols, dense. A and B keep
  * their stored form, transposed or not; C and D are m x n. */

@@ -61,8 +61,8 @@ jask_status jk_scale_matrix(const jk_matrix *c, double beta, const jk_matrix *d,
     free(buffer);
     if (st)
         return st;
-    stats->io.file_read_bytes = bytes[0];
-    stats->io.file_write_bytes = bytes[1];
+    stats->io.file_read_bytes += bytes[0];
+    stats->io.file_write_bytes += bytes[1];
     stats->peak_device_bytes = jk_scale_bytes(block_bytes);
     return JASK_OK;
 }

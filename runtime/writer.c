@@ -35,7 +35,8 @@ static jask_status write_part(jk_run *run, const jk_band *band, const jk_window 
 {
     jk_window w = {band->step.row + band->row + part->row, band->step.col + part->col, part->rows,
                    part->cols};
-    return jk_matrix_write(&run->job->d, &w, src, ld, &run->file_write_bytes, err);
+    const jk_matrix d = jk_run_matrix(run, JK_ARRAY_D, band->step.batch);
+    return jk_matrix_write(&d, &w, src, ld, &run->file_write_bytes, err);
 }
 
 /* Queue the copy of one piece to a staging block. */

@@ -93,6 +93,18 @@ static jask_status open_job(job *j, const cli_options *options, jask_error *err)
     return st;
 }
 
+static int dims_of(const jask_array *array)
+{
+    jask_array_info info;
+    jask_array_get_info(array, &info, sizeof info);
+    return info.ndim;
+}
+
+static bool has_batches(const job *j)
+{
+    return dims_of(j->a) > 2 || dims_of(j->b) > 2;
+}
+
 /* The plan as text or JSON, to be freed; NULL without memory. */
 static char *format_plan(const jask_plan *plan, int json)
 {
@@ -108,7 +120,8 @@ static jask_status make_plan(job *j, jask_error *err)
     const cli_options *o = j->options;
     const cli_sizes *s = &o->size;
     jask_status st =
-        j->a ? jask_dot_plan(j->ctx, j->a, j->b, &j->args, &j->plan, err)
+        j->a ? (has_batches(j) ? jask_matmul_plan : jask_dot_plan)(j->ctx, j->a, j->b, &j->args,
+                                                                   &j->plan, err)
              : jask_dot_plan_sizes(j->ctx, o->dtype, s->m, s->n, s->k, &j->args, &j->plan, err);
     if (st != JASK_OK)
         return st;
@@ -168,7 +181,8 @@ static jask_status run_once(job *j, int run, bool *out_passed, jask_error *err)
     jask_array *d = NULL;
     bool keep = o->verify || !o->output;
     cli_progress_begin(&j->progress, "product");
-    jask_status st = jask_dot(j->ctx, j->a, j->b, &j->args, keep ? &d : NULL, &report, err);
+    jask_status st = (has_batches(j) ? jask_matmul : jask_dot)(j->ctx, j->a, j->b, &j->args,
+                                                               keep ? &d : NULL, &report, err);
     cli_progress_end(&j->progress, st == JASK_OK);
     if (st == JASK_OK && o->verify)
         st = verify(j, d, &found, err);

@@ -172,7 +172,7 @@ def shapes_that_do_not_fit_are_refused(box):
     box.npy("b.npy", (4, 5), 1)
     box.npy("c.npy", (3, 5), 1)
     box.npy("e.npy", (3, 4), 1)
-    box.npy("v.npy", (3,), 1)
+    box.npy("v.npy", (5,), 1)
     box.fails(1, ["2 x 3", "4 x 5"], "a.npy", "b.npy", "-o", "d.npy")
     box.fails(1, ["3 x 5", "2 x 4"], "a.npy", "e.npy", "-o", "d.npy", "--c", "c.npy", "--beta", "1")
     box.fails(1, ["v.npy"], "a.npy", "v.npy", "-o", "d.npy")

@@ -1,0 +1,305 @@
+/* Products from operands to committed results: planning and running. */
+#include "runtime/product_job.h"
+
+#include "runtime/machine.h"
+#include "runtime/read_engine.h"
+#include "runtime/scale.h"
+#include "runtime/system.h"
+
+#include <string.h>
+
+/* Files are read in pieces of at most this; of less under a small budget, which such pieces are
+ * held against when they are buffered. */
+#define BLOCK_BYTES ((uint64_t)4 << 20)
+#define BLOCK_MIN ((uint64_t)4096)
+/* Pieces that are transposed on the way should fit a cache. */
+#define TURN_BLOCK_MAX ((uint64_t)1 << 20)
+
+/* ---- planning ---- */
+
+static jask_status settle_budget(jk_job *job, jask_error *err)
+{
+    jk_result_place place = {.output = job->output, .resumes = job->resumes};
+    if (!jk_mul_u64((uint64_t)job->m, (uint64_t)job->n, &place.bytes) ||
+        !jk_mul_u64(place.bytes, (uint64_t)job->batches.count, &place.bytes) ||
+        !jk_mul_u64(place.bytes, jask_dtype_size(job->dtype), &place.bytes))
+        place.bytes = UINT64_MAX; /* making the result refuses it */
+    return jk_budget_of(job->ctx, &place, &job->budget, err);
+}
+
+static bool turns_c(const jk_job *job)
+{
+    return job->c.file && job->c.trans;
+}
+
+/* Read buffers are a sixteenth of the one budget; beside a device with memory of its own they have
+ * a budget to themselves. */
+static jask_status choose_block(jk_job *job, jask_error *err)
+{
+    int threads = jk_context_io_threads(job->ctx);
+    uint64_t most = turns_c(job) ? TURN_BLOCK_MAX : BLOCK_BYTES;
+    uint64_t share = job->budget.bytes / 16 / (uint64_t)threads;
+    if (!jk_context_device(job->ctx)->info.host_memory) {
+        uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(turns_c(job), threads);
+        char had[32], least[32];
+        share = job->budget.host_bytes / blocks;
+        if (share < BLOCK_MIN)
+            return jk_fail(err, JASK_ERR_BUDGET,
+                           "a host budget of %s is too little for staging with %d reading threads; "
+                           "the least that works is %s (JASK_HOST_BUDGET)",
+                           jask_format_size(job->budget.host_bytes, had, sizeof had), threads,
+                           jask_format_size(blocks * BLOCK_MIN, least, sizeof least));
+    }
+    share = share < BLOCK_MIN ? BLOCK_MIN : share;
+    share = share > most ? most : share;
+    job->block_bytes = (size_t)jask_align_to_os_page(share);
+    return JASK_OK;
+}
+
+static jk_problem describe_problem(const jk_job *job)
+{
+    int size = (int)jask_dtype_size(job->dtype);
+    return (jk_problem){
+        .m = job->m,
+        .n = job->n,
+        /* With alpha 0 A and B are not read, as in BLAS. */
+        .k = job->alpha == 0 ? 0 : job->k,
+        .a_bytes = size,
+        .b_bytes = size,
+        .c_bytes = size,
+        .read_c = job->beta != 0,
+        .batches = job->batches.count,
+    };
+}
+
+jask_status jk_job_plan(jk_job *job, jask_error *err)
+{
+    const jk_device_ref *device = jk_context_device(job->ctx);
+    jk_problem problem = describe_problem(job);
+    jk_machine machine;
+    jask_status st = settle_budget(job, err);
+    job->stats.io_engine = "pread";
+    if (!st)
+        st = choose_block(job, err);
+    if (st)
+        return st;
+    machine =
+        jk_machine_of(device, job->dtype, job->budget.bytes,
+                      jk_pipeline_reserve_bytes(&device->info, job->budget.bytes, turns_c(job),
+                                                jk_context_io_threads(job->ctx), job->block_bytes));
+    st = jk_plan_make(&problem, &machine, jk_context_planner(job->ctx),
+                      jk_context_pipelined(job->ctx), &job->plan, err);
+    if (st == JASK_ERR_BUDGET)
+        return jk_budget_explain(&job->budget, job->ctx, err);
+    if (!st && job->plan.schedule == JK_SCHEDULE_EMPTY) {
+        job->plan.problem.k = job->k;
+        job->plan.peak_bytes =
+            problem.read_c && device->info.host_memory ? jk_scale_bytes(job->block_bytes) : 0;
+    }
+    return st;
+}
+
+/* ---- running ---- */
+
+bool jk_job_tf32(const jk_job *job)
+{
+    return job->dtype == JASK_F32 && jk_context_tf32(job->ctx) &&
+           jk_context_device(job->ctx)->info.tf32;
+}
+
+static jk_product describe_product(const jk_job *job)
+{
+    return (jk_product){
+        .plan = &job->plan,
+        .device = jk_context_device(job->ctx),
+        .ctx = job->ctx,
+        .a = job->a,
+        .b = job->b,
+        .c = job->c,
+        .batches = &job->batches,
+        .alpha = job->alpha,
+        .beta = job->beta,
+        .tf32 = jk_job_tf32(job),
+        .io_threads = jk_context_io_threads(job->ctx),
+        .block_bytes = job->block_bytes,
+        .ndim = job->ndim,
+        .shape = job->shape,
+    };
+}
+
+/* The array that takes the result: empty, or what an earlier run has left. */
+static jask_status open_result(jk_job *job, jask_error *err)
+{
+    jk_product product = describe_product(job);
+    return job->resumes
+               ? jk_resume_open(job->ctx, &product, job->output, &job->result, &job->resume, err)
+               : jask_array_create(job->ctx, job->output, job->dtype, job->ndim, job->shape,
+                                   &job->result, err);
+}
+
+/* D as m x n matrices, one for each batch. */
+static jk_matrix matrix_of_result(const jk_job *job)
+{
+    const jask_array *d = job->result;
+    return (jk_matrix){
+        .file = jk_array_file(d),
+        .path = d->path,
+        .offset = d->layout.data_offset,
+        .rows = job->m,
+        .cols = job->n,
+        .row_bytes = (uint64_t)job->n * jask_dtype_size(job->dtype),
+        .dtype = job->dtype,
+    };
+}
+
+/* Without anything to multiply D is beta * C, or zero, as a new array is. */
+static jask_status scale_batches(jk_job *job, const jk_product *product, jask_error *err)
+{
+    jk_run_stats *stats = &job->stats;
+    jask_status st = JASK_OK;
+    for (int64_t i = 0; !st && job->c.file && i < job->batches.count; i++) {
+        jk_matrix c = jk_batch_matrix(&job->batches, JK_ARRAY_C, &job->c, i);
+        jk_matrix d = jk_batch_matrix(&job->batches, JK_ARRAY_D, &product->d, i);
+        st = jk_scale_matrix(&c, job->beta, &d, job->block_bytes, stats, err);
+    }
+    if (!st && !jk_context_device(job->ctx)->info.host_memory) {
+        stats->peak_host_bytes = stats->peak_device_bytes;
+        stats->peak_device_bytes = 0;
+    }
+    return st;
+}
+
+static jask_status check_inputs(const jk_job *job, jask_error *err)
+{
+    const jask_array *inputs[] = {job->input_a, job->input_b, job->input_c};
+    jask_status st = JASK_OK;
+    for (int i = 0; !st && i < 3; i++)
+        if (inputs[i])
+            st = jk_array_check_unchanged(inputs[i], err);
+    return st;
+}
+
+/* Fill the result: by the pipeline, or without one where there is nothing to multiply. */
+static jask_status compute(jk_job *job, const jk_share *share, jask_error *err)
+{
+    jk_product product = describe_product(job);
+    jask_status st;
+    product.d = matrix_of_result(job);
+    product.resume = job->resume;
+    product.first_tile = job->resume ? jk_resume_tiles(job->resume) : 0;
+    product.share = *share;
+    st = job->plan.schedule == JK_SCHEDULE_EMPTY
+             ? scale_batches(job, &product, err)
+             : jk_read_engine_run(&product, job->ctx, &job->stats, err);
+    if (!st)
+        st = check_inputs(job, err);
+    if (!st && job->resume)
+        st = jk_resume_settle(job->resume, err);
+    return st;
+}
+
+/* What of the whole work each product is, by its multiplications. */
+static jk_share share_of(const jk_job *jobs, int count, int which)
+{
+    jk_share share = {.from = 0};
+    double work = 0, all = 0;
+    for (int i = 0; i < count; i++) {
+        double mine = (double)jobs[i].m * (double)jobs[i].n * (double)jobs[i].k + 1;
+        share.from += i < which ? mine : 0;
+        share.steps_before += i < which ? jobs[i].plan.steps : 0;
+        share.steps_total += jobs[i].plan.steps;
+        work = i == which ? mine : work;
+        all += mine;
+    }
+    share.from /= all;
+    share.part = work / all;
+    return share;
+}
+
+static jask_status compute_all(jk_job *jobs, int count, jask_error *err)
+{
+    jask_status st = JASK_OK;
+    for (int i = 0; !st && i < count; i++)
+        st = open_result(&jobs[i], err);
+    for (int i = 0; !st && i < count; i++) {
+        jk_share share = share_of(jobs, count, i);
+        st = compute(&jobs[i], &share, err);
+    }
+    return st;
+}
+
+/* The disk can be waited for long: that may be canceled, for only names are missing then. */
+static jask_status commit_all(jk_job *jobs, int count, double start, jask_error *err)
+{
+    jask_status st = JASK_OK;
+    bool named = false;
+    for (int i = 0; !st && i < count; i++) {
+        if (!jobs[i].output)
+            continue;
+        named = true;
+        st = jk_array_flush(jobs[i].result, err);
+    }
+    if (!st && named)
+        st = jk_jobs_tell(jobs, count, 0.99, jk_clock_seconds() - start, err);
+    for (int i = 0; !st && i < count; i++)
+        if (jobs[i].output)
+            st = jk_array_publish(jobs[i].result, err);
+    return st;
+}
+
+/* What the kernel moved meanwhile is all put down to the first. */
+static void count_disk(jk_job *jobs, const uint64_t before[2])
+{
+    uint64_t after[2];
+    jk_process_disk_bytes(&after[0], &after[1]);
+    jobs[0].stats.io.disk_read_bytes = after[0] - before[0];
+    jobs[0].stats.io.disk_write_bytes = after[1] - before[1];
+}
+
+static void hand_over(jk_job *jobs, int count, jask_array ***out_arrays)
+{
+    for (int i = 0; i < count; i++) {
+        if (!out_arrays || !out_arrays[i])
+            continue;
+        *out_arrays[i] = jobs[i].result;
+        jobs[i].result = NULL;
+    }
+}
+
+jask_status jk_jobs_run(jk_job *jobs, int count, const jk_job_report *how, jask_array ***out_arrays,
+                        jask_error *err)
+{
+    double start = jk_clock_seconds(), computed;
+    jk_job_times times;
+    uint64_t before[2];
+    jask_status st;
+    for (int i = 0; i < count; i++)
+        jk_jobs_log_plan(&jobs[i]);
+    jk_process_disk_bytes(&before[0], &before[1]);
+    st = compute_all(jobs, count, err);
+    computed = jk_clock_seconds();
+    if (!st)
+        st = commit_all(jobs, count, start, err);
+    if (!st) {
+        if (jobs[0].resume)
+            jk_resume_finish(jobs[0].resume);
+        times.seconds = jk_clock_seconds() - start;
+        times.commit_seconds = start + times.seconds - computed;
+        count_disk(jobs, before);
+        for (int i = 0; i < count; i++)
+            jk_context_add_io(jobs[i].ctx, &jobs[i].stats.io);
+        /* The results are committed: there is nothing left to cancel. */
+        (void)jk_jobs_tell(jobs, count, 1, times.seconds, NULL);
+        if (how->report)
+            jk_jobs_report(jobs, count, how->op, &times, how->report);
+        hand_over(jobs, count, out_arrays);
+    }
+    for (int i = 0; i < count; i++) {
+        jk_resume_close(jobs[i].resume, st ? err : NULL);
+        jobs[i].resume = NULL;
+    }
+    jk_jobs_log_end(jobs, count, st, err);
+    for (int i = 0; i < count; i++)
+        jask_array_close(jobs[i].result);
+    return st;
+}
