@@ -30,9 +30,9 @@ Test(cuda, the_host_keeps_the_contract)
     contract_check(open_host());
 }
 
-Test(cuda, a_card_keeps_the_contract)
+Test(cuda, a_card_keeps_the_contract_under_100_schedules)
 {
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= 100; seed++) {
         cusim_config config = sim_config(seed);
         cusim_reset(&config);
         contract_check(sim_open());

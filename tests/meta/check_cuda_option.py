@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What configuring says where CUDA cannot be built: without an nvcc, and with one that fails. A build
-that leaves it to the machine goes on without CUDA and says why; one that asks for CUDA stops.
+that leaves it to the machine goes on without CUDA and says why, and compiles what -Dcuda=disabled does,
+whose tests .ci/run runs; one that asks for CUDA stops.
 usage: check_cuda_option.py SOURCE-ROOT   (TAP on stdout)"""
 import os
 import re
@@ -39,17 +40,19 @@ def configure(folder, path, cuda):
     run = subprocess.run(['meson', 'setup', build, ROOT, '-Dcuda=' + cuda, '-Dtests=disabled',
                           '-Dtools=false', '-Dcblas=disabled'], capture_output=True, text=True,
                          check=False, env=dict(os.environ, PATH=path))
-    with open(os.path.join(build, 'config.h'), encoding='utf-8') if run.returncode == 0 else \
-            open(os.devnull, encoding='utf-8') as config:
-        return run.returncode, run.stdout + run.stderr, config.read()
+    made = ''
+    for name in ('config.h', 'compile_commands.json') if run.returncode == 0 else ():
+        with open(os.path.join(build, name), encoding='utf-8') as content:
+            made += content.read().replace(build, 'BUILD')
+    return run.returncode, run.stdout + run.stderr, made
 
 
-def faults(folder, path, reason):
-    status, text, config = configure(folder, path, 'auto')
+def faults(folder, path, reason, disabled):
+    status, text, made = configure(folder, path, 'auto')
     if status != 0 or not re.search(r'CUDA\s*: no \(.*%s.*\)' % re.escape(reason), text):
         yield 'auto: status %d, wanted "CUDA: no (...%s...)": %s' % (status, reason, text[-2000:])
-    elif '#define JK_HAVE_CUDA 0' not in config:
-        yield 'auto: config.h says nothing of the lack of CUDA'
+    elif '#define JK_HAVE_CUDA 0' not in made or made != disabled:
+        yield 'auto: what is compiled is not what -Dcuda=disabled compiles'
     status, text, config = configure(folder, path, 'enabled')
     if status == 0 or not re.search(r'ERROR: .*%s' % re.escape(reason), text):
         yield 'enabled: status %d, wanted an error telling "%s": %s' % (status, reason, text[-2000:])
@@ -68,8 +71,9 @@ def main():
                 out.write('#!/bin/sh\n%s\n' % script)
             os.chmod(nvcc, 0o755)
             cases.append(('an nvcc that ' + name, home + os.pathsep + without, reason))
+        _, _, disabled = configure(folder, os.environ['PATH'], 'disabled')
         for number, (name, path, reason) in enumerate(cases, 1):
-            found = list(faults(folder, path, reason))
+            found = list(faults(folder, path, reason, disabled))
             failed += bool(found)
             print('%sok %d - %s' % ('not ' if found else '', number, name))
             for fault in found:
