@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void begin(void)
 {
@@ -181,6 +182,108 @@ Test(dot_cuda, several_operations_share_a_context)
     }
     jask_array_close(a);
     jask_array_close(b);
+    jask_context_close(ctx);
+    sim_check_clean("case", 0);
+}
+
+static double thirds(unsigned seed, int64_t i, int64_t j)
+{
+    return (double)e2e_value(seed, i, j) / 3;
+}
+
+/* The order in which the card gets to its work changes no bit. */
+Test(dot_cuda, gives_the_same_bits_under_any_schedule)
+{
+    e2e_form f32 = {.dtype = JASK_F32};
+    size_t bytes = (size_t)110 * 130 * sizeof(double);
+    double *first = NULL;
+    jask_array *a, *b;
+    e2e_write(e2e_path("a.npy"), f32, 110, 90, 1, thirds);
+    e2e_write(e2e_path("b.npy"), f32, 90, 130, 2, thirds);
+    a = e2e_open(e2e_path("a.npy"));
+    b = e2e_open(e2e_path("b.npy"));
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        cusim_config config = sim_config(seed);
+        jask_context *ctx;
+        jask_array *d;
+        double *got;
+        cusim_reset(&config);
+        ctx = e2e_context(64 << 10, "auto", true);
+        d = e2e_dot(ctx, a, b, NULL, NULL);
+        got = e2e_read(d);
+        if (!first)
+            first = got;
+        cr_assert_eq(memcmp(first, got, bytes), 0, "seed %" PRIu64, seed);
+        if (got != first)
+            free(got);
+        jask_array_close(d);
+        jask_context_close(ctx);
+        sim_check_clean("seed", seed);
+    }
+    free(first);
+    jask_array_close(a);
+    jask_array_close(b);
+}
+
+Test(dot_cuda, with_no_card_to_be_seen_auto_is_the_host_and_says_so)
+{
+    static const char *const lists[] = {"", "-1", "99", "abc"};
+    setenv("JASK_DEVICE", "auto", 1);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        jask_report report;
+        cusim_stats stats;
+        jask_context *ctx;
+        jask_array *a, *b, *d;
+        setenv("CUDA_VISIBLE_DEVICES", lists[i], 1);
+        cusim_reset(NULL);
+        ctx = e2e_context(64 << 10, "auto", true);
+        a = make("a.npy", JASK_F32, 70, 50, 1);
+        b = make("b.npy", JASK_F32, 50, 90, 2);
+        d = e2e_dot(ctx, a, b, NULL, &report);
+        check_product(d, 70, 90, 50);
+        cusim_get_stats(&stats);
+        cr_assert_str_eq(report.device, "host");
+        cr_assert_not_null(strstr(report.device_note, "CUDA_VISIBLE_DEVICES"), "%s",
+                           report.device_note);
+        cr_assert_eq(stats.h2d_bytes + stats.products + stats.peak_bytes, 0);
+        jask_array_close(a);
+        jask_array_close(b);
+        jask_array_close(d);
+        jask_context_close(ctx);
+        sim_check_clean("list", i);
+    }
+}
+
+static double clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A card that takes its time: the reported time does not end before its work does. */
+Test(dot_cuda, reports_the_time_until_the_card_is_done)
+{
+    cusim_config config = sim_config(4);
+    jask_report report;
+    jask_context *ctx;
+    jask_array *a, *b, *d;
+    double start, took;
+    config.max_delay_us = 4000;
+    cusim_reset(&config);
+    ctx = e2e_context(64 << 10, "auto", true);
+    a = make("a.npy", JASK_F32, 200, 150, 1);
+    b = make("b.npy", JASK_F32, 150, 190, 2);
+    start = clock_seconds();
+    d = e2e_dot(ctx, a, b, NULL, &report);
+    took = clock_seconds() - start;
+    check_product(d, 200, 190, 150);
+    cr_assert_gt(took, 0.02);
+    cr_assert(report.seconds <= took && report.seconds >= 0.95 * took - 0.02, "%g of %g",
+              report.seconds, took);
+    jask_array_close(a);
+    jask_array_close(b);
+    jask_array_close(d);
     jask_context_close(ctx);
     sim_check_clean("case", 0);
 }

@@ -22,14 +22,18 @@ TestSuite(pipeline_cuda, .init = begin, .fini = e2e_cleanup);
 static void run_counted(const product_setup *setup, const product_shape *shape)
 {
     cusim_stats before, after;
+    uint64_t allocations;
     product p;
     jask_error err;
     product_open(setup, shape, &p);
     cusim_get_stats(&before);
+    allocations = cusim_calls("cudaMalloc") + cusim_calls("cudaHostAlloc");
     cr_assert_eq(jk_pipeline_run(&p.job, &p.stats, &err), JASK_OK, "%s", err.msg);
     cusim_get_stats(&after);
     product_check(&p);
     cr_assert_str_empty(p.stats.note);
+    allocations = cusim_calls("cudaMalloc") + cusim_calls("cudaHostAlloc") - allocations;
+    cr_assert_eq(allocations, 2, "memory is taken once a run, not once a tile");
     cr_assert_eq(after.h2d_bytes - before.h2d_bytes, p.plan.h2d_bytes);
     cr_assert_eq(after.d2h_bytes - before.d2h_bytes, p.plan.d2h_bytes);
     cr_assert_eq(after.default_workspaces, 0);
