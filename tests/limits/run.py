@@ -13,6 +13,7 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 sys.dont_write_bytecode = True
 
+import group as group_of  # noqa: E402
 import tap  # noqa: E402
 
 GEMM = os.path.abspath(sys.argv[1])
@@ -87,41 +88,10 @@ def memory_does_not_grow_with_k():
 
 
 def make_group(limit):
-    """A memory control group below this process's own, as a directory and its tasks file."""
-    name = 'jask-test-%d' % os.getpid()
-    with open('/proc/self/cgroup', encoding='ascii') as lines:
-        groups = [line.rstrip('\n').split(':', 2) for line in lines]
-    for _, controllers, path in groups:
-        if 'memory' in controllers.split(','):
-            base, files = '/sys/fs/cgroup/memory' + path, ('memory.limit_in_bytes',)
-            break
-    else:
-        base = '/sys/fs/cgroup' + [path for _, c, path in groups if c == ''][0]
-        files = ('memory.max',)
-    group = os.path.join(base, name)
     try:
-        os.mkdir(group)
-        for file in files:
-            with open(os.path.join(group, file), 'w', encoding='ascii') as out:
-                out.write(str(limit))
-    except OSError as error:
-        shutil.rmtree(group, ignore_errors=True)
-        raise tap.Skip('no memory control group can be made: %s' % error) from None
-    return group
-
-
-def enter(group):
-    def preexec():
-        with open(os.path.join(group, 'cgroup.procs'), 'w', encoding='ascii') as procs:
-            procs.write(str(os.getpid()))
-    return preexec
-
-
-def drop_cache(path):
-    fd = os.open(path, os.O_RDONLY)
-    os.fsync(fd)
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(fd)
+        return group_of.make(limit, 'jask-test')
+    except group_of.NoGroup as why:
+        raise tap.Skip(str(why)) from None
 
 
 def files_far_larger_than_the_group():
@@ -130,9 +100,9 @@ def files_far_larger_than_the_group():
         a, b, c = (name + '.npy' for name in 'abc')
         write_ones(a, 8192, 8192)
         write_ones(b, 8192, 8192)
-        drop_cache(a)
-        drop_cache(b)
-        report, peak = watch([a, b, '-o', c, '-b', '64MiB', '--verify'], enter(group))
+        group_of.drop_cache(a)
+        group_of.drop_cache(b)
+        report, peak = watch([a, b, '-o', c, '-b', '64MiB', '--verify'], group_of.enter(group))
         assert report['verified'] is True
         assert report['disk_read_bytes'] >= 2 * 8192 * 8192 * 4, 'the cache was not cold'
         print('# 8192^3, 768 MiB of files, 64 MiB budget, 192 MiB group: %.1f MiB private, %.1f s'
@@ -160,7 +130,7 @@ def default_budget_keeps_to_the_group():
         write_holes(b, 4096, 16)
         write_ones(thin, 8192, 8)
         for args in ([a, b, '-o', c], [thin, thin, '--tb', '-o', c]):
-            report, peak = watch(args, enter(group))
+            report, peak = watch(args, group_of.enter(group))
             print('# %.0f MiB group: took a budget of %.1f MiB, %.1f MiB private'
                   % (128, report['budget_bytes'] / MIB, peak / MIB))
             assert 32 * MIB <= report['budget_bytes'] < 128 * MIB
@@ -197,18 +167,18 @@ def a_result_in_memory_takes_its_part():
             size = 5000 * 5000 * 4
             for args in ([], ['--resume']):
                 asked = ['thin.npy', 'thin.npy', '--tb', '-b', '200MiB', '-o', ram + '/c.npy']
-                report, _ = watch(asked + args, enter(group))
+                report, _ = watch(asked + args, group_of.enter(group))
                 print('# asked for 200 MiB beside a result of %.1f MiB: took %.1f MiB'
                       % (size / MIB, report['budget_bytes'] / MIB))
                 assert 100 * MIB < report['budget_bytes'] <= 0.8 * (256 * MIB - size)
                 os.remove(ram + '/c.npy')
             run = subprocess.run([GEMM] + asked, capture_output=True, text=True, check=True,
-                                 preexec_fn=enter(group))
+                                 preexec_fn=group_of.enter(group))
             assert 'cut from 200MiB' in run.stderr and 'takes 97656KiB of' in run.stderr, run.stderr
             os.remove(ram + '/c.npy')
             write_ones('thin.npy', 8190, 8)
             run = subprocess.run([GEMM] + asked, capture_output=True, text=True, check=False,
-                                 preexec_fn=enter(group))
+                                 preexec_fn=group_of.enter(group))
             assert run.returncode == 3 and os.listdir(ram) == [], run
             assert run.stderr.count('\n') == 2 and 'lies in RAM and takes 255.875MiB' in run.stderr, run
     finally:
