@@ -1,19 +1,15 @@
 #include "kernel_rounds.h"
 
-#include <criterion/criterion.h>
+#include "gpu.h"
+
 #include <cuda_runtime_api.h>
-#include <stdlib.h>
-#include <string.h>
 
 bool kernel_round(int round)
 {
     int devices = 0;
-    const char *required = getenv("JASK_TEST_REQUIRE_GPU");
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 1) {
-        if (required && strcmp(required, "1") == 0)
-            cr_assert_fail("no CUDA device: %s", cudaGetErrorString(cudaGetLastError()));
-        cr_skip_test("no CUDA device");
-    }
+    cudaError_t code = cudaGetDeviceCount(&devices);
+    if (code != cudaSuccess || devices < 1)
+        gpu_absent(cudaGetErrorString(code));
     return round < 1;
 }
 

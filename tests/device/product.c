@@ -141,3 +141,33 @@ void product_run(const product_setup *setup, const product_shape *shape)
     product_check(&p);
     product_close(&p);
 }
+
+void product_run_many(jk_device_ref device)
+{
+    static const product_shape shapes[] = {
+        {130, 70, 190, .ta = false},
+        {70, 130, 190, .ta = true, .with_c = true},
+        {65, 67, 33, .tb = true, .with_c = true, .c_fortran = true},
+        {1, 300, 40, .ta = true, .tb = true},
+        {300, 1, 40, .with_c = true, .c_fortran = true},
+        {5, 6, 2000, .with_c = true},
+        {700, 3, 3, .with_c = true},
+        {700, 301, 9, .ta = false}, /* bands of tiles of different widths share a slot */
+    };
+    static const size_t blocks[] = {64, 512, 4096, 1 << 20};
+    static const jk_planner planners[] = {JK_PLANNER_AUTO, JK_PLANNER_BYTES, JK_PLANNER_PAGE};
+    uint64_t workspace = device.info.workspace_bytes > 0 ? 64 << 10 : 0;
+    product_setup s = {.device = device, .ctx = e2e_context(1 << 20, "auto", true)};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int v = 0; v < 24; v++) {
+            s.block_bytes = blocks[v % 4];
+            s.planner = planners[v % 3];
+            s.io_threads = v % 5 + 1;
+            s.pipelined = v % 7 != 0;
+            /* Room for the transposing buffers of the largest blocks. */
+            s.budget = workspace + (v % 2 ? 32 << 10 : 100000) +
+                       (shapes[i].c_fortran ? (uint64_t)s.io_threads * s.block_bytes : 0);
+            product_run(&s, &shapes[i]);
+        }
+    jask_context_close(s.ctx);
+}

@@ -44,4 +44,8 @@ void product_close(product *p);
 /* All of it, the run included. */
 void product_run(const product_setup *setup, const product_shape *shape);
 
+/* Products of many shapes, with blocks smaller than a row, of one row, of several rows and of the
+ * whole panel; with one reader and many. */
+void product_run_many(jk_device_ref device);
+
 #endif
