@@ -4,10 +4,10 @@
 
 #include "runtime/run.h"
 #include "runtime/system.h"
+#include "runtime/thread.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* The user hears of progress at most this often, and a cancel is noticed this soon while waiting.
  */
@@ -78,12 +78,9 @@ static jask_status wait_until(jk_driver *d, jk_need need, int64_t step, jask_err
     jask_status st = JASK_OK;
     pthread_mutex_lock(&run->lock);
     while (jk_must_wait(need.wait) && !st && !run->stop && !need.met(need.what, need.number)) {
-        double until = jk_clock_seconds() + PROGRESS_SECONDS;
-        struct timespec at = {.tv_sec = (time_t)until,
-                              .tv_nsec = (long)((until - floor(until)) * 1e9)};
         if (start == 0)
-            start = until - PROGRESS_SECONDS;
-        pthread_cond_timedwait(&run->changed, &run->lock, &at);
+            start = jk_clock_seconds();
+        jk_cond_wait(&run->changed, &run->lock, PROGRESS_SECONDS);
         pthread_mutex_unlock(&run->lock);
         st = tell_progress(d, step, 0, err);
         pthread_mutex_lock(&run->lock);

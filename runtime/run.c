@@ -198,16 +198,6 @@ static jask_status open_queues(jk_run *run, jask_error *err)
     return st;
 }
 
-static void open_lock(jk_run *run)
-{
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_mutex_init(&run->lock, NULL);
-    pthread_cond_init(&run->changed, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
 size_t jk_pipeline_reserve_bytes(const jk_device_info *info, uint64_t budget_bytes,
                                  bool transposes_c, int io_threads, size_t block_bytes)
 {
@@ -257,7 +247,8 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
     run->bands = jk_ceil_div(job->plan->bm, run->band_rows);
     run->next.step = run->steps_issued = job->first_tile * job->plan->kt;
     run->bands_posted = run->bands_taken = jk_run_band_number(run, job->first_tile, 0);
-    open_lock(run);
+    pthread_mutex_init(&run->lock, NULL);
+    jk_cond_init(&run->changed);
     st = open_queues(run, err);
     if (!st)
         st = open_arena(run, err);
