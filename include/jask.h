@@ -429,7 +429,7 @@ typedef struct jask_plan jask_plan;
  *  follows the plan counts the same. */
 typedef struct jask_plan_info {
     size_t struct_size;
-    char schedule[32]; /**< "page", "c-stationary" */
+    char schedule[32]; /**< "page", "c-stationary"; "blocks" */
     char planner[16];  /**< "auto", "bytes", "page" */
     int64_t m, n, k;
     int64_t bm, bn, bk;
@@ -480,7 +480,7 @@ JASK_API jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out, 
 /** What an operation did. Seconds of stages overlap, so they may add up to more than `seconds`. */
 typedef struct jask_report {
     size_t struct_size;
-    char op[16]; /**< "dot", "matmul" */
+    char op[16]; /**< "dot", "matmul", "add" */
     jask_dtype dtype;
     char device[64]; /**< the one that did the work */
     jask_plan_info plan;
@@ -610,6 +610,66 @@ typedef struct jask_verification {
 JASK_API jask_status jask_dot_verify(jask_context *ctx, const jask_array *a, const jask_array *b,
                                      const jask_array *d, const jask_dot_args *args,
                                      jask_verification *out, size_t struct_size, jask_error *err);
+
+/* ---- sums --------------------------------------------------------------------------------------- */
+
+/** What becomes of a sum of integers that its type cannot hold. */
+typedef enum jask_overflow {
+    JASK_OVERFLOW_REFUSE = 0, /**< the operation fails and names the element */
+    JASK_OVERFLOW_WRAP,       /**< modulo 2^bits, as C and NumPy do */
+    JASK_OVERFLOW_SATURATE    /**< the nearest value that the type holds */
+} jask_overflow;
+
+/** How a sum is to be made. */
+typedef struct jask_add_args {
+    size_t struct_size;
+    double alpha;           /**< 1 */
+    double beta;            /**< 1 */
+    jask_dtype dtype;       /**< of the result: one that holds every value of A's and B's types.
+                             JASK_DTYPE_NONE (0): as jask_dtype_promote says */
+    jask_overflow overflow; /**< JASK_OVERFLOW_REFUSE (0); for integers */
+    const char *output;     /**< path of the .npy result. NULL: a nameless array in scratch */
+    int in_place;           /**< 0; non-zero writes the sum over A, in A's file: see jask_add */
+} jask_add_args;
+
+JASK_API void jask_add_args_init(jask_add_args *args, size_t struct_size);
+
+/** D = alpha * A + beta * B, element by element, on arrays that need not fit in memory.
+ *
+ *  Arrays have up to 32 dimensions, in C or Fortran order and either byte order, and broadcast as in
+ *  NumPy: shapes are aligned at the last dimension, and an extent of 1, or none, serves every index.
+ *  D has the shape of both together and is .npy 1.0, C order, little-endian.
+ *
+ *  Types: D is of args->dtype, else of the type that jask_dtype_promote gives. f32, f64 and complex
+ *  numbers are computed in that type, as fma(alpha, a, beta * b), so that with both factors 1 the sum
+ *  is rounded once; f16 and bf16 in f32 and rounded once, at the end. Integers are exact: factors must be whole
+ *  numbers up to 2^53, and a sum that does not fit is dealt with as args->overflow says. A factor of
+ *  0 leaves its array unread, so that its NaN and Inf count for nothing.
+ *
+ *  Blocks until D is committed under args->output, replacing whatever bore that name, which may be
+ *  A or B: they are read to the end first. With out_d not NULL the result is also handed over as an
+ *  open array, to be closed by the caller; a result without a name needs it.
+ *
+ *  With args->in_place the sum is written over A's elements, in A's file, order and byte order, and
+ *  no other array is made. A FAILURE, A KILL OR A POWER CUT THEN LEAVES A HALF OLD AND HALF NEW. The sum must have
+ *  A's shape and type; B may be A, but must not overlap it otherwise. A stays open as it was.
+ *
+ *  Every element of D is computed from its own two alone: the bits depend on nothing else. `args` NULL
+ *  is the plain sum; `report` may be NULL, else its struct_size must be set; in its plan, m is the
+ *  number of elements of D after joining dimensions, bm those of a block. `ctx` NULL is the
+ *  process-wide default.
+ *  @return JASK_OK; ARG: shapes or arguments that do not fit, an integer sum that overflows;
+ *          UNSUPPORTED: types without a row in the table of promotions; CONFIG; BUDGET: the message
+ *          names the least budget that works; NOMEM; IO; FORMAT: an input changed meanwhile; DEVICE;
+ *          CANCELED. After any failure the target is as it was before, unless in place. */
+JASK_API jask_status jask_add(jask_context *ctx, const jask_array *a, const jask_array *b,
+                              const jask_add_args *args, jask_array **out_d, jask_report *report,
+                              jask_error *err);
+
+/** Make the plan that jask_add would follow, without reading any data.
+ *  @return as jask_add, less IO and CANCELED. */
+JASK_API jask_status jask_add_plan(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                   const jask_add_args *args, jask_plan **out, jask_error *err);
 
 #ifdef __cplusplus
 }

@@ -8,17 +8,23 @@ uint32_t jk_probe_word(uint32_t seed, uint32_t index)
     return seed ^ index * 0x9e3779b9u;
 }
 
-void jk_axpby_f32(int64_t n, float alpha, const float *x, float beta, const float *y, float *z)
-{
-    for (int64_t i = 0; i < n; i++)
-        z[i] = beta == 0 ? alpha * x[i] : fmaf(alpha, x[i], beta * y[i]);
-}
+/* With alpha 1 there is but one rounding after that of beta * y either way, and no call of fma. */
+#define DEFINE_AXPBY(name, real, fma_of)                                                           \
+    void name(int64_t n, real alpha, const real *x, real beta, const real *y, real *z)             \
+    {                                                                                              \
+        if (beta == 0)                                                                             \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                z[i] = alpha * x[i];                                                               \
+        else if (alpha == 1)                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                z[i] = x[i] + beta * y[i];                                                         \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                z[i] = fma_of(alpha, x[i], beta * y[i]);                                           \
+    }
 
-void jk_axpby_f64(int64_t n, double alpha, const double *x, double beta, const double *y, double *z)
-{
-    for (int64_t i = 0; i < n; i++)
-        z[i] = beta == 0 ? alpha * x[i] : fma(alpha, x[i], beta * y[i]);
-}
+DEFINE_AXPBY(jk_axpby_f32, float, fmaf)
+DEFINE_AXPBY(jk_axpby_f64, double, fma)
 
 static float f32_of_bits(uint32_t bits)
 {

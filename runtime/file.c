@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -65,6 +66,25 @@ jask_status jk_file_open(const char *path, jk_file *out, jask_error *err)
     if (fd < 0)
         return jk_fail_errno(err, "open '%s'", path);
     return jk_file_adopt(fd, path, out, err);
+}
+
+/* By descriptor: another file may bear the name by now. */
+jask_status jk_file_reopen(const jk_file *file, jk_file *out, jask_error *err)
+{
+    char path[64];
+    int fd;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+    do
+        fd = open(path, O_RDWR | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return jk_fail_errno(err, "open '%s' for writing", file->name);
+    return jk_file_adopt(fd, file->name, out, err);
+}
+
+jask_status jk_file_sync(const jk_file *file, jask_error *err)
+{
+    return fsync(file->fd) == 0 ? JASK_OK : jk_fail_errno(err, "sync '%s'", file->name);
 }
 
 void jk_file_close(jk_file *file)

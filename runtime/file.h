@@ -37,6 +37,10 @@ jask_status jk_file_open(const char *path, jk_file *out, jask_error *err);
  * kind. */
 jask_status jk_file_adopt(int fd, const char *name, jk_file *out, jask_error *err);
 
+/* The same file once more, for writing. */
+jask_status jk_file_reopen(const jk_file *file, jk_file *out, jask_error *err);
+jask_status jk_file_sync(const jk_file *file, jask_error *err);
+
 /* What st_mode says a file is, "a directory"; NULL for a regular file. */
 const char *jk_file_kind(unsigned mode);
 
@@ -52,6 +56,11 @@ jask_status jk_file_write(const jk_file *file, uint64_t offset, const void *src,
 
 /* Let the system begin to write what is dirty; a hint that cannot fail. */
 void jk_file_write_behind(const jk_file *file);
+
+/* Where the result will be synced, at the end or tile by tile, let the system start writing when
+ * this much has gathered: then memory does not fill with dirty pages, and the final sync has little
+ * left to do. */
+#define JK_WRITE_BEHIND_BYTES ((uint64_t)32 << 20)
 
 /* FORMAT when the file no longer is what it was at opening: shorter, or modified. */
 jask_status jk_file_check_unchanged(const jk_file *file, jask_error *err);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 struct jask_plan {
+    bool in_blocks;
     jk_plan plan;
+    jk_blocks blocks;
 };
 
 void jk_plan_describe(const jk_plan *plan, jask_plan_info *out)
@@ -39,7 +41,7 @@ void jk_plan_describe(const jk_plan *plan, jask_plan_info *out)
 
 jask_status jk_plan_wrap(const jk_plan *plan, jask_plan **out, jask_error *err)
 {
-    jask_plan *handle = malloc(sizeof *handle);
+    jask_plan *handle = calloc(1, sizeof *handle);
     if (!handle)
         return jk_fail(err, JASK_ERR_NOMEM, "no memory for a plan");
     handle->plan = *plan;
@@ -47,16 +49,60 @@ jask_status jk_plan_wrap(const jk_plan *plan, jask_plan **out, jask_error *err)
     return JASK_OK;
 }
 
+void jk_blocks_describe(const jk_blocks *plan, jask_plan_info *out)
+{
+    int64_t space = 1, box = plan->blocks ? jk_box_elems(plan, plan->box) : 0;
+    for (int d = 0; d < plan->problem.ndim; d++)
+        space *= plan->problem.shape[d];
+    *out = (jask_plan_info){
+        .struct_size = sizeof *out,
+        .schedule = "blocks",
+        .m = plan->blocks ? space : 0,
+        .n = 1,
+        .k = 1,
+        .bm = box,
+        .bn = 1,
+        .bk = 1,
+        .tiles = plan->stores,
+        .steps = plan->blocks,
+        .h2d_bytes = plan->file_read_bytes,
+        .d2h_pages = plan->stores,
+        .d2h_bytes = plan->file_write_bytes,
+        .file_read_bytes = plan->file_read_bytes,
+        .file_write_bytes = plan->file_write_bytes,
+        .peak_bytes = plan->peak_bytes,
+        .budget_bytes = plan->budget_bytes,
+        .lower_bound_bytes = plan->file_read_bytes + plan->file_write_bytes,
+    };
+    for (int i = 0; i < JK_BLOCKS_INPUTS; i++)
+        out->h2d_pages += plan->loads[i];
+}
+
+jask_status jk_blocks_wrap(const jk_blocks *plan, jask_plan **out, jask_error *err)
+{
+    jask_plan *handle = calloc(1, sizeof *handle);
+    if (!handle)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory for a plan");
+    handle->in_blocks = true;
+    handle->blocks = *plan;
+    *out = handle;
+    return JASK_OK;
+}
+
 void jask_plan_get_info(const jask_plan *plan, jask_plan_info *out, size_t struct_size)
 {
     jask_plan_info info;
-    jk_plan_describe(&plan->plan, &info);
+    if (plan->in_blocks)
+        jk_blocks_describe(&plan->blocks, &info);
+    else
+        jk_plan_describe(&plan->plan, &info);
     jk_struct_out(out, struct_size, &info, sizeof info);
 }
 
 size_t jask_plan_format(const jask_plan *plan, int json, char *text, size_t text_size)
 {
-    return jk_plan_format(&plan->plan, json != 0, text, text_size);
+    return plan->in_blocks ? jk_blocks_format(&plan->blocks, json != 0, text, text_size)
+                           : jk_plan_format(&plan->plan, json != 0, text, text_size);
 }
 
 void jask_plan_close(jask_plan *plan)

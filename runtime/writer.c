@@ -4,11 +4,6 @@
 #include "runtime/run.h"
 #include "runtime/system.h"
 
-/* Where the result will be synced, at the end or tile by tile, let the system start writing when
- * this much has gathered: then memory does not fill with dirty pages, and the final sync has little
- * left to do. */
-#define WRITE_BEHIND_BYTES ((uint64_t)32 << 20)
-
 typedef struct jk_band {
     jk_step step;      /* the first of its tile */
     int64_t row, rows; /* within the tile; rows 0 when a short tile has fewer bands */
@@ -100,7 +95,7 @@ static jask_status store_band(jk_run *run, const jk_band *band, uint64_t *behind
     if (st)
         return st;
     *behind += bytes;
-    if (*behind >= WRITE_BEHIND_BYTES && (run->job->resume || jk_context_sync(run->job->ctx))) {
+    if (*behind >= JK_WRITE_BEHIND_BYTES && (run->job->resume || jk_context_sync(run->job->ctx))) {
         jk_file_write_behind(run->job->d.file);
         *behind = 0;
     }

@@ -71,6 +71,12 @@ static bool read_dtype(const row *r, const char *text, void *field)
            (*dtype == JASK_F32 || *dtype == JASK_F64);
 }
 
+static bool read_any_dtype(const row *r, const char *text, void *field)
+{
+    (void)r;
+    return jask_dtype_parse(text, field, NULL) == JASK_OK;
+}
+
 static bool read_sizes(const row *r, const char *text, void *field)
 {
     (void)r;
@@ -78,13 +84,14 @@ static bool read_sizes(const row *r, const char *text, void *field)
 }
 
 #define FIELD(name) offsetof(cli_options, name)
-#define ALL (CLI_GEMM | CLI_INFO)
+#define ALL (CLI_GEMM | CLI_INFO | CLI_ADD)
+#define OPS (CLI_GEMM | CLI_ADD)
 #define SIZE_SHOULD "a size above 0, such as 512MiB or 8G"
 #define REAL_SHOULD "a finite decimal number, such as -1 or 2.5e-3"
 #define FILE_SHOULD "the name of a file"
 
 static const row rows[] = {
-    {"output", 'o', read_text, FIELD(output), CLI_GEMM, 0, "FILE", FILE_SHOULD,
+    {"output", 'o', read_text, FIELD(output), OPS, 0, "FILE", FILE_SHOULD,
      "write the result to FILE, a .npy, replacing what is there"},
     {"resume", 0, NULL, FIELD(resume), CLI_GEMM, 0, NULL, NULL,
      "keep finished parts beside FILE; go on with those of a run that ended early"},
@@ -92,14 +99,23 @@ static const row rows[] = {
      "no files: multiply random inputs made in scratch"},
     {"dtype", 0, read_dtype, FIELD(dtype), CLI_GEMM, 0, "f32|f64", "f32 or f64",
      "type of the inputs that --size makes [f32]"},
-    {"repeat", 0, read_count, FIELD(repeat), CLI_GEMM, 1000000, "N",
-     "a whole number from 1 to 1000000", "run N times; without -o results go to scratch"},
+    {"dtype", 0, read_any_dtype, FIELD(dtype), CLI_ADD, 0, "TYPE", "an element type, such as f64",
+     "type of the result, one that holds every value of the inputs' types [the smallest]"},
+    {"overflow", 0, read_choice, FIELD(overflow), CLI_ADD, 0, "refuse|wrap|saturate",
+     "refuse, wrap or saturate",
+     "what becomes of a sum that its integer type cannot hold [refuse]"},
+    {"in-place", 0, NULL, FIELD(in_place), CLI_ADD, 0, NULL, NULL,
+     "write the sum over A in its file; a crash leaves A half done"},
+    {"repeat", 0, read_count, FIELD(repeat), OPS, 1000000, "N", "a whole number from 1 to 1000000",
+     "run N times; without -o results go to scratch"},
     {"ta", 0, NULL, FIELD(transpose_a), CLI_GEMM, 0, NULL, NULL, "use the transpose of A"},
     {"tb", 0, NULL, FIELD(transpose_b), CLI_GEMM, 0, NULL, NULL, "use the transpose of B"},
     {"alpha", 0, read_real, FIELD(alpha), CLI_GEMM, 0, "X", REAL_SHOULD, "multiply A B by X [1]"},
     {"beta", 0, read_real, FIELD(beta), CLI_GEMM, 0, "X", REAL_SHOULD, "add X times C [0]"},
     {"c", 0, read_text, FIELD(c), CLI_GEMM, 0, "FILE", FILE_SHOULD,
      "the C that --beta adds; not read when beta is 0"},
+    {"alpha", 0, read_real, FIELD(alpha), CLI_ADD, 0, "X", REAL_SHOULD, "multiply A by X [1]"},
+    {"beta", 0, read_real, FIELD(beta), CLI_ADD, 0, "X", REAL_SHOULD, "multiply B by X [1]"},
     {"budget", 'b', read_size, FIELD(budget_bytes), ALL, 0, "SIZE", SIZE_SHOULD,
      "bytes in memory at once: tiles, staging, buffers [half of what is available]"},
     {"host-budget", 0, read_size, FIELD(host_budget_bytes), ALL, 0, "SIZE", SIZE_SHOULD,
@@ -124,16 +140,16 @@ static const row rows[] = {
      "read inputs through the page cache, around it, or as they fit in memory [auto]"},
     {"threads", 0, read_count, FIELD(threads), CLI_GEMM, 4096, "N", "a whole number from 1 to 4096",
      "threads of the BLAS library"},
-    {"plan", 0, NULL, FIELD(plan), CLI_GEMM, 0, NULL, NULL,
+    {"plan", 0, NULL, FIELD(plan), OPS, 0, NULL, NULL,
      "print the plan and stop; reads only headers"},
     {"verify", 0, NULL, FIELD(verify), CLI_GEMM, 0, NULL, NULL,
      "check the result by another way; reads every file once more"},
     {"json", 0, NULL, FIELD(json), ALL, 0, NULL, NULL, "write JSON, one object a line"},
-    {"progress", 0, read_choice, FIELD(progress), CLI_GEMM, 0, "auto|always|never",
+    {"progress", 0, read_choice, FIELD(progress), OPS, 0, "auto|always|never",
      "auto, always or never", "show progress on stderr; auto: when that is a terminal"},
-    {"quiet", 'q', NULL, FIELD(quiet), CLI_GEMM, 0, NULL, NULL,
+    {"quiet", 'q', NULL, FIELD(quiet), OPS, 0, NULL, NULL,
      "no table, notes or bar; what --json and --plan print stays"},
-    {"verbose", 'v', NULL, FIELD(verbose), CLI_GEMM, 2, NULL, NULL,
+    {"verbose", 'v', NULL, FIELD(verbose), OPS, 2, NULL, NULL,
      "say what was decided and why, and seconds of stages; twice: every setting"},
     {"version", 0, NULL, FIELD(version), ALL, 0, NULL, NULL, "print the version"},
     {"help", 'h', NULL, FIELD(help), ALL, 0, NULL, NULL, "print this text"},
@@ -238,6 +254,20 @@ static int check_gemm(const cli_options *o)
     return -1;
 }
 
+static int check_add(const cli_options *o)
+{
+    if (o->file_count != 2)
+        return refuse(o, o->file_count < 2 ? "two input files are needed: A B"
+                                           : "too many input files: A B are taken");
+    if (o->in_place && o->output)
+        return refuse(o, "--in-place writes over A: no --output goes with it");
+    if (o->in_place && o->repeat > 1)
+        return refuse(o, "--in-place changes A at every run: no --repeat goes with it");
+    if (!o->in_place && !o->output && !o->plan && o->repeat == 0)
+        return refuse(o, "no --output: where should the result go?");
+    return -1;
+}
+
 /* A name and its text, broken between words so that no line passes 80 columns. */
 static void print_entry(const char *name, const char *text)
 {
@@ -284,18 +314,23 @@ static void print_environment(void)
 
 static void print_help(cli_tool tool)
 {
-    puts(tool == CLI_GEMM ? "Usage: jask-gemm [options] A B -o D\n"
-                            "       jask-gemm [options] --size MxNxK\n"
-                            "D = alpha A B + beta C, on files that need not fit in memory.\n"
-                          : "Usage: jask-info [options] [FILE...]\n"
-                            "Devices, memory and settings in force; or the headers of files.\n");
+    puts(tool == CLI_GEMM  ? "Usage: jask-gemm [options] A B -o D\n"
+                             "       jask-gemm [options] --size MxNxK\n"
+                             "D = alpha A B + beta C, on files that need not fit in memory.\n"
+         : tool == CLI_ADD ? "Usage: jask-add [options] A B -o D\n"
+                             "       jask-add [options] A B --in-place\n"
+                             "D = alpha A + beta B, on files that need not fit in memory.\n"
+                           : "Usage: jask-info [options] [FILE...]\n"
+                             "Devices, memory and settings in force; or the headers of files.\n");
     print_rows(tool);
     print_environment();
     puts("\nA file is .npy, or raw: FILE@DTYPE:D0xD1[+OFFSET], such as a.bin@f32:1000x50.\n"
          "In sizes K, KB and KiB are 1024 bytes, and so on up to T.");
-    puts(tool == CLI_GEMM ? "Exit: 0 done, 1 failed, 2 usage, 3 does not fit the budget,\n"
-                            "4 the check found a wrong result, 128+n stopped by signal n."
-                          : "Exit: 0 done, 1 failed, 2 usage.");
+    puts(tool == CLI_GEMM  ? "Exit: 0 done, 1 failed, 2 usage, 3 does not fit the budget,\n"
+                             "4 the check found a wrong result, 128+n stopped by signal n."
+         : tool == CLI_ADD ? "Exit: 0 done, 1 failed, 2 usage, 3 does not fit the budget,\n"
+                             "128+n stopped by signal n."
+                           : "Exit: 0 done, 1 failed, 2 usage.");
 }
 
 /* Answer --help and --version; check the rest and fill in what was not said. */
@@ -308,11 +343,11 @@ static int settle(cli_options *o, cli_tool tool)
             printf("%s %s\n", o->tool, jask_version());
         return cli_finish(o->tool, CLI_OK);
     }
-    int code = tool == CLI_GEMM ? check_gemm(o) : -1;
-    if (o->dtype == JASK_DTYPE_NONE)
+    int code = tool == CLI_GEMM ? check_gemm(o) : tool == CLI_ADD ? check_add(o) : -1;
+    if (o->dtype == JASK_DTYPE_NONE && tool != CLI_ADD)
         o->dtype = JASK_F32;
     if (isnan(o->beta))
-        o->beta = 0.0;
+        o->beta = tool == CLI_ADD ? 1.0 : 0.0;
     if (o->repeat == 0)
         o->repeat = 1;
     return code;
@@ -323,7 +358,9 @@ int cli_options_parse(cli_options *out, cli_tool tool, int argc, char **argv)
     struct option longs[ROW_COUNT + 1];
     char letters[2 * ROW_COUNT + 2];
     /* Not-a-number is what no --beta can say. */
-    cli_options o = {.tool = tool == CLI_GEMM ? "jask-gemm" : "jask-info",
+    cli_options o = {.tool = tool == CLI_GEMM  ? "jask-gemm"
+                             : tool == CLI_ADD ? "jask-add"
+                                               : "jask-info",
                      .alpha = 1.0,
                      .beta = NAN,
                      .size = {-1, -1, -1}};

@@ -8,7 +8,7 @@
 
 enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_BUDGET = 3, CLI_MISMATCH = 4 };
 
-typedef enum cli_tool { CLI_GEMM = 1, CLI_INFO = 2 } cli_tool;
+typedef enum cli_tool { CLI_GEMM = 1, CLI_INFO = 2, CLI_ADD = 4 } cli_tool;
 
 /* In the order of the words that --progress takes. */
 enum cli_progress_mode { CLI_PROGRESS_AUTO, CLI_PROGRESS_ALWAYS, CLI_PROGRESS_NEVER };
@@ -27,10 +27,10 @@ typedef struct cli_options {
     const char *scratch;
     bool allow_tmpfs;
     const char *device;
-    jask_dtype dtype; /* of the inputs that --size makes; JASK_F32 */
+    jask_dtype dtype; /* of the inputs that --size makes, JASK_F32; of a sum, none */
     bool transpose_a, transpose_b;
     double alpha; /* 1 */
-    double beta;
+    double beta;  /* 0; of a sum 1 */
     const char *c;
     const char *planner;
     const char *precision;
@@ -39,6 +39,8 @@ typedef struct cli_options {
     const char *io;
     int threads;
     bool resume;
+    int overflow; /* a jask_overflow: the words are in its order */
+    bool in_place;
     bool plan, verify, json, quiet;
     int verbose; /* 0 to 2 */
     int progress;

@@ -48,6 +48,13 @@ static int exit_code(const jask_error *err)
     return err->code == JASK_ERR_BUDGET ? CLI_BUDGET : CLI_FAILED;
 }
 
+jask_status cli_set_error(jask_error *err, jask_status code, const char *message)
+{
+    *err = (jask_error){.code = code};
+    snprintf(err->msg, sizeof err->msg, "%s", message);
+    return code;
+}
+
 int cli_fail(const cli_options *options, const jask_error *err)
 {
     int code = exit_code(err);

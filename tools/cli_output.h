@@ -13,6 +13,9 @@ void cli_error(const char *tool, const char *fmt, ...) __attribute__((format(pri
 void cli_note(const cli_options *options, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Fill err; returns `code`. */
+jask_status cli_set_error(jask_error *err, jask_status code, const char *message);
+
 /* Say what failed: the line on stderr and, with --json, an object {"error": ...} on stdout. Returns
  * the exit code for it: that of a signal when one asked to stop. */
 int cli_fail(const cli_options *options, const jask_error *err);

@@ -5,12 +5,39 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static double gflops(const jask_report *r)
 {
     double flops = 2.0 * (double)r->plan.m * (double)r->plan.n * (double)r->plan.k;
     return flops / r->seconds / 1e9;
+}
+
+char *cli_plan_text(const jask_plan *plan, int json)
+{
+    size_t size = jask_plan_format(plan, json, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text)
+        jask_plan_format(plan, json, text, size);
+    return text;
+}
+
+jask_status cli_print_plan(const cli_options *options, const jask_plan *plan, jask_error *err)
+{
+    char *text = cli_plan_text(plan, options->json);
+    if (!text)
+        return cli_set_error(err, JASK_ERR_NOMEM, "no memory for the plan's text");
+    printf("%s%s", text, options->json ? "\n" : "");
+    free(text);
+    return JASK_OK;
+}
+
+/* A second; bytes asked of files. */
+static double gigabytes(const jask_report *r)
+{
+    double moved = (double)r->io.file_read_bytes + (double)r->io.file_write_bytes;
+    return moved / r->seconds / 1e9;
 }
 
 /* Whether the inputs came from the disk. A plan may read a file several times, but from the disk it
@@ -58,6 +85,21 @@ static void write_verification(cli_json *json, const jask_verification *v)
     cli_json_end(json, '}');
 }
 
+static void write_shape(cli_json *json, const jask_array_info *info)
+{
+    cli_json_begin(json, "shape", '[');
+    for (int d = 0; d < info->ndim; d++)
+        cli_json_i64(json, NULL, info->shape[d]);
+    cli_json_end(json, ']');
+}
+
+static void write_sides(cli_json *json, const jask_plan_info *plan)
+{
+    cli_json_i64(json, "m", plan->m);
+    cli_json_i64(json, "n", plan->n);
+    cli_json_i64(json, "k", plan->k);
+}
+
 void cli_report_json(const cli_result *result)
 {
     const jask_report *r = result->report;
@@ -65,9 +107,10 @@ void cli_report_json(const cli_result *result)
     cli_json_begin(&json, NULL, '{');
     cli_json_text(&json, "op", r->op);
     cli_json_i64(&json, "run", result->run);
-    cli_json_i64(&json, "m", r->plan.m);
-    cli_json_i64(&json, "n", r->plan.n);
-    cli_json_i64(&json, "k", r->plan.k);
+    if (result->sum)
+        write_shape(&json, result->sum);
+    else
+        write_sides(&json, &r->plan);
     cli_json_text(&json, "dtype", jask_dtype_name(r->dtype));
     cli_json_text(&json, "device", r->device);
     cli_json_text(&json, "device_description", r->device_description);
@@ -76,7 +119,10 @@ void cli_report_json(const cli_result *result)
     cli_json_text(&json, "io_engine", r->io_engine);
     cli_json_text(&json, "planner", r->plan.planner);
     cli_json_real(&json, "seconds", r->seconds);
-    cli_json_real(&json, "gflops", gflops(r));
+    if (result->sum)
+        cli_json_real(&json, "gb_per_second", gigabytes(r));
+    else
+        cli_json_real(&json, "gflops", gflops(r));
     cli_json_real(&json, "read_seconds", r->read_seconds);
     cli_json_real(&json, "compute_seconds", r->compute_seconds);
     cli_json_real(&json, "write_seconds", r->write_seconds);
@@ -86,12 +132,14 @@ void cli_report_json(const cli_result *result)
     cli_json_u64(&json, "peak_device_bytes", r->peak_device_bytes);
     cli_json_u64(&json, "peak_host_bytes", r->peak_host_bytes);
     write_io(&json, &r->io);
-    cli_json_i64(&json, "resumed_tiles", r->resumed_tiles);
+    if (!result->sum)
+        cli_json_i64(&json, "resumed_tiles", r->resumed_tiles);
     cli_json_text(&json, "cache", cache_state(result));
     cli_json_text(&json, "note", r->note);
     cli_json_raw(&json, "plan", result->plan_json);
     cli_json_text(&json, "output", result->output);
-    write_verification(&json, result->verification);
+    if (!result->sum)
+        write_verification(&json, result->verification);
     cli_json_end(&json, '}');
     putchar('\n');
 }
@@ -135,6 +183,14 @@ static void memory_rows(const jask_report *r)
            r->io.d2h_pages);
 }
 
+static void shape_row(const jask_array_info *info)
+{
+    printf("%-9s", "shape");
+    for (int d = 0; d < info->ndim; d++)
+        printf("%s %" PRId64, d ? " x" : "", info->shape[d]);
+    printf("%s\n", info->ndim ? "" : " scalar");
+}
+
 void cli_report_text(const cli_options *options, const cli_result *result)
 {
     const jask_report *r = result->report;
@@ -143,15 +199,25 @@ void cli_report_text(const cli_options *options, const cli_result *result)
         printf("%s%-9s %d of %d\n", result->run > 1 ? "\n" : "", "run", result->run,
                options->repeat);
     text_row("op", r->op);
-    printf("%-9s %" PRId64 " x %" PRId64 ", k %" PRId64 "\n", "shape", p->m, p->n, p->k);
+    if (result->sum)
+        shape_row(result->sum);
+    else
+        printf("%-9s %" PRId64 " x %" PRId64 ", k %" PRId64 "\n", "shape", p->m, p->n, p->k);
     text_row("dtype", strcmp(r->precision, "tf32") == 0 ? "f32, computed in tf32"
                                                         : jask_dtype_name(r->dtype));
     printf("%-9s %s, %s\n", "device", r->device,
            r->device_note[0] ? r->device_note : r->device_description);
-    printf("%-9s %s (planner %s), tile %" PRId64 " x %" PRId64 ", k %" PRId64 "\n", "plan",
-           p->schedule, p->planner, p->bm, p->bn, p->bk);
+    if (result->sum)
+        printf("%-9s %" PRId64 " blocks of at most %" PRId64 " elements\n", "plan", p->steps,
+               p->bm);
+    else
+        printf("%-9s %s (planner %s), tile %" PRId64 " x %" PRId64 ", k %" PRId64 "\n", "plan",
+               p->schedule, p->planner, p->bm, p->bn, p->bk);
     printf("%-9s %.3f\n", "seconds", r->seconds);
-    printf("%-9s %.2f\n", "gflops", isfinite(gflops(r)) ? gflops(r) : 0.0);
+    if (result->sum)
+        printf("%-9s %.2f\n", "GB/s", gigabytes(r));
+    else
+        printf("%-9s %.2f\n", "gflops", isfinite(gflops(r)) ? gflops(r) : 0.0);
     if (options->verbose)
         printf("%-9s read %.3f, compute %.3f, write %.3f, commit %.3f, stall %.3f\n", "stages",
                r->read_seconds, r->compute_seconds, r->write_seconds, r->commit_seconds,
@@ -163,6 +229,7 @@ void cli_report_text(const cli_options *options, const cli_result *result)
         printf("%-9s %" PRId64 " of %" PRId64 " tiles were finished before\n", "resumed",
                r->resumed_tiles, p->tiles);
     printf("%-9s %s, read by %s\n", "cache", cache_state(result), r->io_engine);
-    verified_row(result->verification);
+    if (!result->sum)
+        verified_row(result->verification);
     text_row("output", result->output ? result->output : "(scratch)");
 }

@@ -1,4 +1,4 @@
-/* What a product did, on stdout. */
+/* What an operation did, on stdout. */
 #ifndef JASK_TOOLS_CLI_REPORT_H
 #define JASK_TOOLS_CLI_REPORT_H
 
@@ -10,9 +10,16 @@ typedef struct cli_result {
     const char *plan_json;
     const jask_verification *verification; /* NULL: not asked for */
     const char *output;                    /* NULL: scratch */
-    uint64_t input_bytes;                  /* of the distinct files that the product reads */
+    uint64_t input_bytes;                  /* of the distinct files that are read */
+    const jask_array_info *sum;            /* the result of a sum; NULL for a product */
     int run;                               /* from 1 */
 } cli_result;
+
+/* A plan as text or JSON, to be freed; NULL without memory. */
+char *cli_plan_text(const jask_plan *plan, int json);
+
+/* The plan on stdout, as the options want it. */
+jask_status cli_print_plan(const cli_options *options, const jask_plan *plan, jask_error *err);
 
 void cli_report_text(const cli_options *options, const cli_result *result);
 void cli_report_json(const cli_result *result);

@@ -30,13 +30,6 @@ static void close_job(job *j)
     jask_context_close(j->ctx);
 }
 
-static jask_status fail(jask_error *err, jask_status code, const char *message)
-{
-    *err = (jask_error){.code = code};
-    snprintf(err->msg, sizeof err->msg, "%s", message);
-    return code;
-}
-
 static jask_status make_input(job *j, const char *name, int64_t rows, int64_t cols, uint64_t seed,
                               jask_array **out, jask_error *err)
 {
@@ -105,16 +98,6 @@ static bool has_batches(const job *j)
     return dims_of(j->a) > 2 || dims_of(j->b) > 2;
 }
 
-/* The plan as text or JSON, to be freed; NULL without memory. */
-static char *format_plan(const jask_plan *plan, int json)
-{
-    size_t size = jask_plan_format(plan, json, NULL, 0) + 1;
-    char *text = malloc(size);
-    if (text)
-        jask_plan_format(plan, json, text, size);
-    return text;
-}
-
 static jask_status make_plan(job *j, jask_error *err)
 {
     const cli_options *o = j->options;
@@ -125,22 +108,9 @@ static jask_status make_plan(job *j, jask_error *err)
              : jask_dot_plan_sizes(j->ctx, o->dtype, s->m, s->n, s->k, &j->args, &j->plan, err);
     if (st != JASK_OK)
         return st;
-    j->plan_json = format_plan(j->plan, 1);
-    return j->plan_json ? JASK_OK : fail(err, JASK_ERR_NOMEM, "no memory for the plan's text");
-}
-
-static jask_status print_plan(job *j, jask_error *err)
-{
-    if (j->options->json) {
-        puts(j->plan_json);
-        return JASK_OK;
-    }
-    char *text = format_plan(j->plan, 0);
-    if (!text)
-        return fail(err, JASK_ERR_NOMEM, "no memory for the plan's text");
-    fputs(text, stdout);
-    free(text);
-    return JASK_OK;
+    j->plan_json = cli_plan_text(j->plan, 1);
+    return j->plan_json ? JASK_OK
+                        : cli_set_error(err, JASK_ERR_NOMEM, "no memory for the plan's text");
 }
 
 /* Bytes of the inputs, a file that is given twice counted once. */
@@ -210,7 +180,7 @@ static jask_status run_all(job *j, bool *out_passed, jask_error *err)
     jask_status st = j->options->size.m < 0 ? JASK_OK : make_inputs(j, err);
     for (int run = 1; run <= j->options->repeat && st == JASK_OK; run++) {
         if (cli_stop_signal())
-            return fail(err, JASK_ERR_CANCELED, "between two runs");
+            return cli_set_error(err, JASK_ERR_CANCELED, "between two runs");
         st = run_once(j, run, out_passed, err);
     }
     return st;
@@ -230,7 +200,7 @@ int main(int argc, char **argv)
     if (st == JASK_OK)
         st = make_plan(&j, &err);
     if (st == JASK_OK)
-        st = options.plan ? print_plan(&j, &err) : run_all(&j, &passed, &err);
+        st = options.plan ? cli_print_plan(&options, j.plan, &err) : run_all(&j, &passed, &err);
     code = passed ? CLI_OK : CLI_MISMATCH;
     if (st != JASK_OK)
         code = cli_fail(&options, &err);

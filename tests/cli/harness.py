@@ -48,7 +48,8 @@ class Box:
     Unless a case says otherwise the budget is 16 MiB, and no result is waited for on the disk."""
 
     def __init__(self, gemm_path, info_path, wrong_blas_path=None):
-        self.tools = {"gemm": gemm_path, "info": info_path}
+        add_path = os.path.join(os.path.dirname(gemm_path), "jask-add")
+        self.tools = {"gemm": gemm_path, "info": info_path, "add": add_path}
         self.wrong_blas_path = wrong_blas_path
         self.dir = tempfile.mkdtemp(prefix="jask-cli-", dir=os.environ.get("JASK_TEST_TMP", "."))
         self.dir = os.path.abspath(self.dir)
@@ -131,6 +132,11 @@ class Box:
             if os.path.isdir(self.path(name)):
                 facts[name] = fact[:1]
         return facts
+
+    def sum(self, a, b, *options, **how):
+        """The values of A plus B."""
+        self.succeeds(a, b, "-o", "d.npy", "-q", *options, tool="add", **how)
+        return self.read("d.npy")
 
     def product(self, a, b, *options, **how):
         """The values of A times B."""

@@ -3,7 +3,7 @@ import ast
 import itertools
 import struct
 
-FORMATS = {"f2": "e", "f4": "f", "f8": "d", "i2": "h", "i4": "i", "i8": "q", "u1": "B"}
+FORMATS = {"f2": "e", "f4": "f", "f8": "d", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "V2": "H"}
 
 
 def count_of(shape):

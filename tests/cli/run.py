@@ -9,7 +9,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-import cases_budget  # noqa: E402,F401 (importing registers the cases)
+import cases_add  # noqa: E402,F401 (importing registers the cases)
+import cases_budget  # noqa: E402,F401
 import cases_files  # noqa: E402,F401
 import cases_limits  # noqa: E402,F401
 import cases_numbers  # noqa: E402,F401

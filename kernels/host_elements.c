@@ -1,0 +1,325 @@
+#include "kernels/host_elements.h"
+
+#include "kernels/host_kernels.h"
+#include "kernels/host_numbers.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- conversions: in chunks, by way of the widest type of their kind ---- */
+
+enum { CHUNK = 256 };
+
+typedef enum wide { WIDE_WHOLE, WIDE_REAL, WIDE_COMPLEX } wide;
+
+typedef struct chunk {
+    wide kind;
+    int64_t whole[CHUNK];
+    double real[2 * CHUNK]; /* of a complex number two */
+} chunk;
+
+#define LOAD(type, kind_, field, count)                                                            \
+    do {                                                                                           \
+        type x_[2 * CHUNK];                                                                        \
+        memcpy(x_, src, (size_t)(count) * sizeof(type));                                           \
+        for (int64_t i_ = 0; i_ < (count); i_++)                                                   \
+            c->field[i_] = (__typeof__(c->field[0]))x_[i_];                                        \
+        c->kind = kind_;                                                                           \
+    } while (0)
+
+static void load(jask_dtype from, const void *src, int64_t n, chunk *c)
+{
+    uint16_t half[CHUNK];
+    float narrow[CHUNK];
+    switch (from) {
+    case JASK_F16:
+    case JASK_BF16:
+        memcpy(half, src, (size_t)n * sizeof *half);
+        if (from == JASK_F16)
+            jk_f16_to_f32(n, half, narrow);
+        else
+            jk_bf16_to_f32(n, half, narrow);
+        src = narrow;
+        LOAD(float, WIDE_REAL, real, n);
+        return;
+    case JASK_F32:
+        LOAD(float, WIDE_REAL, real, n);
+        return;
+    case JASK_F64:
+        LOAD(double, WIDE_REAL, real, n);
+        return;
+    case JASK_C64:
+        LOAD(float, WIDE_COMPLEX, real, 2 * n);
+        return;
+    case JASK_C128:
+        LOAD(double, WIDE_COMPLEX, real, 2 * n);
+        return;
+    case JASK_I8:
+        LOAD(int8_t, WIDE_WHOLE, whole, n);
+        return;
+    case JASK_I16:
+        LOAD(int16_t, WIDE_WHOLE, whole, n);
+        return;
+    case JASK_I32:
+        LOAD(int32_t, WIDE_WHOLE, whole, n);
+        return;
+    case JASK_I64:
+        LOAD(int64_t, WIDE_WHOLE, whole, n);
+        return;
+    case JASK_U8:
+        LOAD(uint8_t, WIDE_WHOLE, whole, n);
+        return;
+    case JASK_U16:
+        LOAD(uint16_t, WIDE_WHOLE, whole, n);
+        return;
+    case JASK_U32:
+        LOAD(uint32_t, WIDE_WHOLE, whole, n);
+        return;
+    default: /* nothing but itself holds all of u64 */
+        assert(false);
+    }
+}
+
+#define STORE(type, field, count)                                                                  \
+    do {                                                                                           \
+        type x_[2 * CHUNK];                                                                        \
+        for (int64_t i_ = 0; i_ < (count); i_++)                                                   \
+            x_[i_] = (type)c->field[i_];                                                           \
+        memcpy(dst, x_, (size_t)(count) * sizeof(type));                                           \
+    } while (0)
+
+static void store_half(jask_dtype to, const chunk *c, int64_t n, void *dst)
+{
+    float narrow[CHUNK];
+    uint16_t half[CHUNK];
+    for (int64_t i = 0; i < n; i++)
+        narrow[i] = (float)c->real[i];
+    if (to == JASK_F16)
+        jk_f32_to_f16(n, narrow, half);
+    else
+        jk_f32_to_bf16(n, narrow, half);
+    memcpy(dst, half, (size_t)n * sizeof *half);
+}
+
+static void store_whole(jask_dtype to, const chunk *c, int64_t n, void *dst)
+{
+    switch (to) {
+    case JASK_I16:
+        STORE(int16_t, whole, n);
+        return;
+    case JASK_I32:
+        STORE(int32_t, whole, n);
+        return;
+    case JASK_U16:
+        STORE(uint16_t, whole, n);
+        return;
+    case JASK_U32:
+        STORE(uint32_t, whole, n);
+        return;
+    default:
+        assert(to == JASK_I64 || to == JASK_U64);
+        memcpy(dst, c->whole, (size_t)n * sizeof *c->whole);
+    }
+}
+
+/* Real numbers become complex in place, from the end on. */
+static void add_imaginary_parts(chunk *c, int64_t n)
+{
+    for (int64_t i = n - 1; i >= 0; i--) {
+        c->real[2 * i] = c->real[i];
+        c->real[2 * i + 1] = 0;
+    }
+}
+
+static void store(jask_dtype to, chunk *c, int64_t n, void *dst)
+{
+    bool complex = to == JASK_C64 || to == JASK_C128;
+    bool real = to == JASK_F16 || to == JASK_BF16 || to == JASK_F32 || to == JASK_F64;
+    if (c->kind == WIDE_WHOLE && !complex && !real) {
+        store_whole(to, c, n, dst);
+        return;
+    }
+    for (int64_t i = 0; c->kind == WIDE_WHOLE && i < n; i++)
+        c->real[i] = (double)c->whole[i];
+    if (complex && c->kind != WIDE_COMPLEX)
+        add_imaginary_parts(c, n);
+    if (to == JASK_F16 || to == JASK_BF16)
+        store_half(to, c, n, dst);
+    else if (to == JASK_F32 || to == JASK_C64)
+        STORE(float, real, complex ? 2 * n : n);
+    else
+        STORE(double, real, complex ? 2 * n : n);
+}
+
+/* A chunk is read whole before any of it is written. */
+void jk_convert(int64_t n, jask_dtype from, const void *src, jask_dtype to, void *dst)
+{
+    size_t from_size = jask_dtype_size(from), to_size = jask_dtype_size(to);
+    if (from == to) {
+        memmove(dst, src, (size_t)n * from_size);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += CHUNK) {
+        chunk c;
+        int64_t part = jk_min(CHUNK, n - i);
+        load(from, (const char *)src + (size_t)i * from_size, part, &c);
+        store(to, &c, part, (char *)dst + (size_t)i * to_size);
+    }
+}
+
+/* ---- spreading ---- */
+
+#define COPY_ROW(type)                                                                             \
+    for (int64_t i = 0; i < n; i++)                                                                \
+    memcpy((char *)dst + (size_t)i * sizeof(type),                                                 \
+           (const char *)src + (size_t)(i * stride) * sizeof(type), sizeof(type))
+
+/* n elements, `stride` apart (0: one for all), side by side. */
+static void copy_row(int64_t n, size_t size, const void *src, int64_t stride, void *dst)
+{
+    if (stride == 1) {
+        memcpy(dst, src, (size_t)n * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        COPY_ROW(uint8_t);
+        return;
+    case 2:
+        COPY_ROW(uint16_t);
+        return;
+    case 4:
+        COPY_ROW(uint32_t);
+        return;
+    case 8:
+        COPY_ROW(uint64_t);
+        return;
+    default:
+        assert(size == 16);
+        for (int64_t i = 0; i < n; i++)
+            memcpy((char *)dst + 16 * i, (const char *)src + 16 * (i * stride), 16);
+    }
+}
+
+/* The dimension along which src lies side by side, where that is not the last one and the last one
+ * has elements apart; -1 otherwise. */
+static int turned_dimension(int ndim, const int64_t *len, const int64_t *strides)
+{
+    if (ndim == 0 || strides[ndim - 1] <= 1)
+        return -1;
+    for (int d = 0; d < ndim - 1; d++)
+        if (strides[d] == 1 && len[d] > 1)
+            return d;
+    return -1;
+}
+
+void jk_spread(int ndim, const int64_t *len, size_t size, const void *src, const int64_t *strides,
+               void *dst)
+{
+    int last = ndim - 1, turned = turned_dimension(ndim, len, strides);
+    int64_t at[JASK_MAX_DIMS] = {0}, dst_strides[JASK_MAX_DIMS];
+    const char *from = src;
+    char *to = dst;
+    int d;
+    for (int64_t stride = 1, i = last; i >= 0; i--) {
+        dst_strides[i] = stride;
+        stride *= len[i];
+    }
+    do { /* a row, or a plane of the last dimension and the turned one */
+        if (ndim == 0)
+            memcpy(to, from, size);
+        else if (turned < 0)
+            copy_row(len[last], size, from, strides[last], to);
+        else
+            jk_transpose(to, dst_strides[turned], from, strides[last], len[last], len[turned],
+                         size);
+        for (d = last - 1; d >= 0; d--) {
+            if (d == turned)
+                continue;
+            from += (size_t)strides[d] * size;
+            to += (size_t)dst_strides[d] * size;
+            if (++at[d] < len[d])
+                break;
+            from -= (size_t)(at[d] * strides[d]) * size;
+            to -= (size_t)(at[d] * dst_strides[d]) * size;
+            at[d] = 0;
+        }
+    } while (d >= 0);
+}
+
+/* ---- sums of integers ---- */
+
+__extension__ typedef __int128 int128;
+
+/* Two's complement: what lies outside [least, most] becomes what the rule says. */
+#define DEFINE_AXPBY(name, type, least, most)                                                      \
+    static type name##_fit(int128 value, jask_overflow rule, bool *fits)                           \
+    {                                                                                              \
+        *fits = value >= (int128)(least) && value <= (int128)(most);                               \
+        if (*fits || rule != JASK_OVERFLOW_SATURATE)                                               \
+            return (type)value;                                                                    \
+        return value < 0 ? (least) : (most);                                                       \
+    }                                                                                              \
+    static int64_t name##_add(int64_t n, const type *x, const type *y, jask_overflow rule,         \
+                              type *z)                                                             \
+    {                                                                                              \
+        int64_t first = n;                                                                         \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            type sum;                                                                              \
+            if (__builtin_add_overflow(x[i], y[i], &sum)) {                                        \
+                bool fits;                                                                         \
+                first = jk_min(first, i);                                                          \
+                sum = name##_fit((int128)x[i] + y[i], rule, &fits);                                \
+            }                                                                                      \
+            z[i] = sum;                                                                            \
+        }                                                                                          \
+        return first;                                                                              \
+    }                                                                                              \
+    static int64_t name(int64_t n, int64_t alpha, const type *x, int64_t beta, const type *y,      \
+                        jask_overflow rule, type *z)                                               \
+    {                                                                                              \
+        int64_t first = n;                                                                         \
+        if (alpha == 1 && beta == 1)                                                               \
+            return name##_add(n, x, y, rule, z);                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            bool fits;                                                                             \
+            int128 value = (int128)alpha * x[i] + (beta ? (int128)beta * y[i] : 0);                \
+            z[i] = name##_fit(value, rule, &fits);                                                 \
+            if (!fits)                                                                             \
+                first = jk_min(first, i);                                                          \
+        }                                                                                          \
+        return first;                                                                              \
+    }
+
+DEFINE_AXPBY(axpby_i8, int8_t, INT8_MIN, INT8_MAX)
+DEFINE_AXPBY(axpby_i16, int16_t, INT16_MIN, INT16_MAX)
+DEFINE_AXPBY(axpby_i32, int32_t, INT32_MIN, INT32_MAX)
+DEFINE_AXPBY(axpby_i64, int64_t, INT64_MIN, INT64_MAX)
+DEFINE_AXPBY(axpby_u8, uint8_t, 0, UINT8_MAX)
+DEFINE_AXPBY(axpby_u16, uint16_t, 0, UINT16_MAX)
+DEFINE_AXPBY(axpby_u32, uint32_t, 0, UINT32_MAX)
+DEFINE_AXPBY(axpby_u64, uint64_t, 0, UINT64_MAX)
+
+int64_t jk_axpby_integer(jask_dtype dtype, int64_t n, int64_t alpha, const void *x, int64_t beta,
+                         const void *y, jask_overflow rule, void *z)
+{
+    switch (dtype) {
+    case JASK_I8:
+        return axpby_i8(n, alpha, x, beta, y, rule, z);
+    case JASK_I16:
+        return axpby_i16(n, alpha, x, beta, y, rule, z);
+    case JASK_I32:
+        return axpby_i32(n, alpha, x, beta, y, rule, z);
+    case JASK_I64:
+        return axpby_i64(n, alpha, x, beta, y, rule, z);
+    case JASK_U8:
+        return axpby_u8(n, alpha, x, beta, y, rule, z);
+    case JASK_U16:
+        return axpby_u16(n, alpha, x, beta, y, rule, z);
+    case JASK_U32:
+        return axpby_u32(n, alpha, x, beta, y, rule, z);
+    default:
+        assert(dtype == JASK_U64);
+        return axpby_u64(n, alpha, x, beta, y, rule, z);
+    }
+}

@@ -1,0 +1,23 @@
+/* Plain-C loops over elements of any type. Pure. */
+#ifndef JK_KERNELS_HOST_ELEMENTS_H
+#define JK_KERNELS_HOST_ELEMENTS_H
+
+#include "common/base.h"
+
+/* dst[i] = src[i] in another type: one that holds every value of `from`, or f16 or bf16 from f32
+ * (rounded to nearest, ties to even). dst may lie in the same memory, when its end is not before
+ * that of src (a type that grows) or its beginning not behind (one that shrinks). */
+void jk_convert(int64_t n, jask_dtype from, const void *src, jask_dtype to, void *dst);
+
+/* Spread elements of `size` bytes over a box of extents len: dst is dense and row-major; src has
+ * `strides` in elements, 0 along dimensions that it lacks. */
+void jk_spread(int ndim, const int64_t *len, size_t size, const void *src, const int64_t *strides,
+               void *dst);
+
+/* z = alpha * x + beta * y in an integer type: the exact value where it fits, else by the rule. With
+ * beta 0, y is not read. z may be x or y. Returns the index of the first value that does not fit, n
+ * when all do. |alpha| and |beta| are at most 2^53. */
+int64_t jk_axpby_integer(jask_dtype dtype, int64_t n, int64_t alpha, const void *x, int64_t beta,
+                         const void *y, jask_overflow rule, void *z);
+
+#endif
