@@ -18,6 +18,13 @@ enum {
     EVEN = 16           /* rows of tiles that are multiples of it suit vector units and BLAS */
 };
 
+/* Bytes are robust where rates are not, so only that many more, as a quotient, may be moved to write
+ * whole rows of D. */
+#define WHOLE_ROWS_WORTH 1.1
+
+/* With AUTO, plans that write whole rows of D are kept apart from others. */
+enum { ANY_ROWS, WHOLE_ROWS };
+
 typedef struct plan_choice {
     jk_tile_space space;
     const jk_machine *machine;
@@ -25,20 +32,14 @@ typedef struct plan_choice {
     bool pipelined;
     bool by_time;   /* first pass of AUTO: the least time, whatever the bytes */
     double in_time; /* slower candidates are out; infinite without an objective in time */
-    bool found;
-    jk_plan best;
+    bool found[2];
+    jk_plan best[2]; /* [WHOLE_ROWS]: of those that write whole rows of D */
 } plan_choice;
 
 static bool even_tiles(const jk_plan *plan)
 {
     return (plan->bm % EVEN == 0 || plan->bm == plan->problem.m) &&
            (plan->bn % EVEN == 0 || plan->bn == plan->problem.n);
-}
-
-/* Depth counts up to `enough`, and only while four panels are left in k: a pipeline needs a few. */
-static int64_t useful_depth(const jk_plan *plan, int64_t enough)
-{
-    return jk_min(plan->bk, jk_min(enough, jk_max(plan->problem.k / 4, 1)));
 }
 
 /* The next panels can be copied while the present ones are multiplied. */
@@ -52,7 +53,7 @@ static bool fewer_bytes(const jk_plan *x, const jk_plan *y)
 {
     if (x->h2d_bytes != y->h2d_bytes)
         return x->h2d_bytes < y->h2d_bytes;
-    int64_t x_depth = useful_depth(x, DEEP_ENOUGH), y_depth = useful_depth(y, DEEP_ENOUGH);
+    int64_t x_depth = jk_min(x->bk, DEEP_ENOUGH), y_depth = jk_min(y->bk, DEEP_ENOUGH);
     if (x_depth != y_depth)
         return x_depth > y_depth;
     if (look_ahead(x) != look_ahead(y))
@@ -68,7 +69,7 @@ static bool fewer_bytes(const jk_plan *x, const jk_plan *y)
 /* Among plans that take about the same time. */
 static bool handier(const jk_plan *x, const jk_plan *y)
 {
-    int64_t x_depth = useful_depth(x, LONG_ROWS), y_depth = useful_depth(y, LONG_ROWS);
+    int64_t x_depth = jk_min(x->bk, LONG_ROWS), y_depth = jk_min(y->bk, LONG_ROWS);
     if (x_depth != y_depth)
         return x_depth > y_depth;
     if (even_tiles(x) != even_tiles(y))
@@ -85,16 +86,30 @@ static void judge(plan_choice *choice, jk_plan *candidate)
         if (candidate->seconds > choice->in_time)
             return;
     }
-    bool better = !choice->found;
+    int rows = !choice->by_time && candidate->nt == 1 ? WHOLE_ROWS : ANY_ROWS;
+    jk_plan *best = &choice->best[rows];
+    bool better = !choice->found[rows];
     if (!better && choice->by_time)
-        better = candidate->seconds < choice->best.seconds;
+        better = candidate->seconds < best->seconds;
     else if (!better && choice->planner == JK_PLANNER_AUTO)
-        better = handier(candidate, &choice->best);
+        better = handier(candidate, best);
     else if (!better)
-        better = fewer_bytes(candidate, &choice->best);
+        better = fewer_bytes(candidate, best);
     if (better)
-        choice->best = *candidate;
-    choice->found = true;
+        *best = *candidate;
+    choice->found[rows] = true;
+}
+
+/* The best candidate of a pass; NULL when there was none. Whole rows of D are long, contiguous
+ * writes: the disk is faster then, and the sync at the end has less to do. */
+static jk_plan *best_of_pass(plan_choice *choice)
+{
+    jk_plan *any = &choice->best[ANY_ROWS], *whole = &choice->best[WHOLE_ROWS];
+    if (!choice->found[ANY_ROWS] || !choice->found[WHOLE_ROWS])
+        return choice->found[ANY_ROWS] ? any : choice->found[WHOLE_ROWS] ? whole : NULL;
+    if (choice->planner == JK_PLANNER_AUTO)
+        return (double)whole->h2d_bytes <= WHOLE_ROWS_WORTH * (double)any->h2d_bytes ? whole : any;
+    return fewer_bytes(whole, any) ? whole : any;
 }
 
 /* Give left-over memory to an operand, until it has `most` slots. */
@@ -243,15 +258,16 @@ bool jk_plan_c_stationary(const jk_problem *problem, const jk_machine *machine, 
         .in_time = HUGE_VAL,
     };
     try_all(&choice);
-    if (choice.found && choice.by_time) {
-        choice.by_time = false;
-        choice.found = false;
-        choice.in_time = 1.02 * choice.best.seconds;
+    jk_plan *best = best_of_pass(&choice);
+    if (best && choice.by_time) {
+        choice.in_time = 1.02 * best->seconds;
+        choice.by_time = choice.found[ANY_ROWS] = choice.found[WHOLE_ROWS] = false;
         try_all(&choice);
+        best = best_of_pass(&choice);
     }
-    if (!choice.found)
+    if (!best)
         return false;
-    balance_depth(&choice.best);
-    *out = choice.best;
+    balance_depth(best);
+    *out = *best;
     return true;
 }

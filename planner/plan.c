@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The least memory does not depend on shapes, so that nobody has to look for it: what the
- * reference's square pages take at the least. Any schedule here fits tiles of one element and
- * panels a few indices deep into it. */
+/* The least memory, but for products so large that their bytes could not be counted, does not depend
+ * on shapes: it is what the reference's square pages take at the least. Any schedule here fits tiles
+ * of one element and panels a few indices deep into it. */
 enum { LEAST_PAGE_BYTES = 4096 };
 
 /* Element counts are kept so far below 2^63 that extents of tiles and panels cannot overflow. */
@@ -87,13 +87,68 @@ static uint64_t least_room(bool pipelined)
     return (uint64_t)jask_peak_blocks(2, JASK_FORWARD, pipelined) * LEAST_PAGE_BYTES;
 }
 
+static bool choose(const jk_problem *p, const jk_machine *machine, jk_planner planner,
+                   bool pipelined, jk_plan *out)
+{
+    return planner == JK_PLANNER_PAGE ? jk_plan_page(p, machine, pipelined, out)
+                                      : jk_plan_c_stationary(p, machine, planner, pipelined, out);
+}
+
+/* Whether a plan for slots of `room` bytes in all can be counted in 64 bits. */
+static bool countable(const jk_problem *p, jk_planner planner, bool pipelined, uint64_t room)
+{
+    const jk_machine machine = {.device_bytes = room};
+    jk_plan plan;
+    /* AUTO looks at the tiles that BYTES looks at, and more. */
+    return choose(p, &machine, planner == JK_PLANNER_AUTO ? JK_PLANNER_BYTES : planner, pipelined,
+                  &plan);
+}
+
+static bool is_empty(const jk_problem *p)
+{
+    return p->m == 0 || p->n == 0 || p->k == 0;
+}
+
+/* To within a 64th; UINT64_MAX where no room is large enough. */
+static uint64_t least_countable_room(const jk_problem *p, jk_planner planner, bool pipelined)
+{
+    uint64_t room = least_room(pipelined), step = room;
+    if (is_empty(p) || countable(p, planner, pipelined, room))
+        return room;
+    while (!countable(p, planner, pipelined, room + step)) {
+        if (step > UINT64_MAX / 4)
+            return UINT64_MAX;
+        step *= 2;
+    }
+    for (uint64_t enough = room + step; step > enough / 64;) {
+        step /= 2;
+        if (!countable(p, planner, pipelined, room + step))
+            room += step;
+    }
+    return room + step;
+}
+
 uint64_t jk_plan_least_budget(const jk_problem *problem, const jk_machine *machine,
                               jk_planner planner, bool pipelined)
 {
-    (void)problem;
-    (void)planner;
-    uint64_t least;
-    return jk_add_u64(least_room(pipelined), machine->reserve_bytes, &least) ? least : UINT64_MAX;
+    uint64_t room = least_countable_room(problem, planner, pipelined), least;
+    return jk_add_u64(room, machine->reserve_bytes, &least) ? least : UINT64_MAX;
+}
+
+static jask_status refuse_uncountable(const jk_problem *p, const jk_machine *machine,
+                                      jk_planner planner, bool pipelined, jask_error *err)
+{
+    uint64_t least = jk_plan_least_budget(p, machine, planner, pipelined);
+    char cure[96];
+    if (least == UINT64_MAX)
+        snprintf(cure, sizeof cure, "no memory budget is large enough for planner '%s'",
+                 jk_planner_name(planner));
+    else
+        snprintf(cure, sizeof cure, "raise the memory budget to %" PRIu64, least);
+    return jk_fail(err, JASK_ERR_BUDGET,
+                   "product %" PRId64 " x %" PRId64 " x %" PRId64 " in %" PRIu64
+                   " bytes takes more steps or moves more bytes than can be counted in 64 bits; %s",
+                   p->m, p->n, p->k, machine->device_bytes, cure);
 }
 
 static jask_status check_budget(const jk_problem *p, const jk_machine *machine, jk_planner planner,
@@ -168,20 +223,13 @@ jask_status jk_plan_make(const jk_problem *problem, const jk_machine *machine, j
     if (st != JASK_OK)
         return st;
 
-    if (problem->m == 0 || problem->n == 0 || problem->k == 0) {
+    if (is_empty(problem)) {
         *out = plan_empty(problem, machine, planner);
         return JASK_OK;
     }
     jk_plan plan;
-    bool made = planner == JK_PLANNER_PAGE
-                    ? jk_plan_page(problem, machine, pipelined, &plan)
-                    : jk_plan_c_stationary(problem, machine, planner, pipelined, &plan);
-    if (!made)
-        return jk_fail(err, JASK_ERR_ARG,
-                       "product %" PRId64 " x %" PRId64 " x %" PRId64 " in %" PRIu64
-                       " bytes takes more steps or moves more bytes than can be "
-                       "counted in 64 bits; raise the memory budget",
-                       problem->m, problem->n, problem->k, machine->device_bytes);
+    if (!choose(problem, machine, planner, pipelined, &plan))
+        return refuse_uncountable(problem, machine, planner, pipelined, err);
     finish(&plan, machine, pipelined);
     *out = plan;
     return JASK_OK;

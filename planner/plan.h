@@ -97,7 +97,9 @@ typedef struct jk_step {
 jask_status jk_plan_make(const jk_problem *problem, const jk_machine *machine, jk_planner planner,
                          bool pipelined, jk_plan *out, jask_error *err);
 
-/* The least device_bytes with which jk_plan_make succeeds for this problem and reserve. */
+/* The least device_bytes with which jk_plan_make succeeds for this problem and reserve. For products
+ * whose bytes 64 bits could not count in less memory it may be up to a 64th more; UINT64_MAX when no
+ * budget makes them few enough. */
 uint64_t jk_plan_least_budget(const jk_problem *problem, const jk_machine *machine,
                               jk_planner planner, bool pipelined);
 

@@ -1,11 +1,17 @@
 /* How long a plan takes on a described machine.
  *
- * Pipelined, every resource works at its own rate and the slowest sets the pace; before it lies the
+ * Pipelined, every resource works at its own rate and the slowest sets the pace, nearly; before it lies the
  * time to fill the pipeline, after it the time to store the last tile. The rates are rough, so the
  * model only has to rank plans and to be right about what binds. */
 #include "planner/internal.h"
 
 #include <math.h>
+
+/* Parts in which the runtime stores a tile of D. */
+enum { BANDS = 8 };
+
+/* Of the time that resources work beside the slowest, this share shows all the same. */
+#define HIDDEN_SHOWN 0.05
 
 static double over(double amount, double rate)
 {
@@ -89,8 +95,12 @@ double jk_plan_predict_seconds(const jk_plan *plan, const jk_machine *machine, b
     if (machine->shared_cores)
         cores += up + down;
     double pace = fmax(fmax(cores, fmax(up, down)), fmax(read, write));
-    /* A lone tile of D is stored in bands while its successor begins; about one band shows. */
-    double shown = plan->c_slots == 1 ? store / 8 : 0;
+    double hidden = cores + read + write + (machine->shared_cores ? 0 : up + down) - pace;
+    /* A lone tile of D is stored in bands while its successor begins; about one band shows. The last
+     * one is stored in bands during its last step. */
+    double band = store / BANDS, step = products / (double)plan->steps;
+    double shown = plan->c_slots == 1 ? band : 0;
+    double end = fmax(band, store - step);
     double waits = batches * single_slot_seconds(plan, machine, one);
-    return fill + pace + waits + ((double)plan->tiles - 1) * shown + store;
+    return fill + pace + HIDDEN_SHOWN * hidden + waits + ((double)plan->tiles - 1) * shown + end;
 }

@@ -1,5 +1,5 @@
 /* How good the chosen tiles are: against exhaustive search where that is possible, and against an
- * independent model (tests/data/model_vectors.tsv) for sizes of every magnitude. */
+ * independent model (tests/data/model_*.tsv) for sizes of every magnitude. */
 #include "planner/internal.h"
 
 #include <criterion/criterion.h>
@@ -268,6 +268,15 @@ Test(planner_search, panels_are_made_even_only_where_that_costs_nothing)
     cr_assert_eq(plan.bk, 224);
 }
 
+static FILE *open_data(const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", getenv("JASK_TEST_SHARED"), name);
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "cannot open %s", path);
+    return file;
+}
+
 typedef struct vector {
     jk_problem problem;
     uint64_t memory, c_stationary, resident, pages, pages_pipelined, lower_bound;
@@ -325,16 +334,41 @@ static void check_vector(const vector *v)
 
 Test(planner_search, bytes_never_moves_more_than_the_model_or_pages)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/model_vectors.tsv", getenv("JASK_TEST_SHARED"));
-    FILE *file = fopen(path, "r");
-    cr_assert_not_null(file, "cannot open %s", path);
+    FILE *file = open_data("model_vectors.tsv");
     vector v;
     int rows = 0;
     for (; next_vector(file, &v); rows++)
         check_vector(&v);
     fclose(file);
     cr_assert_eq(rows, 2027);
+}
+
+/* The best that the model has for ten thousand problems of all shapes and sizes. */
+Test(planner_search, bytes_never_moves_more_than_the_best_of_the_model)
+{
+    FILE *file = open_data("model_best.tsv");
+    char line[512];
+    int rows = 0;
+    while (fgets(line, sizeof line, file)) {
+        jk_problem p = {.read_c = rows % 4 == 0};
+        uint64_t memory, fewest;
+        if (line[0] == '#')
+            continue;
+        int fields = sscanf(line, "%" SCNd64 "%" SCNd64 "%" SCNd64 "%" SCNu64 "%d%d%d%" SCNu64,
+                            &p.m, &p.n, &p.k, &memory, &p.a_bytes, &p.b_bytes, &p.c_bytes, &fewest);
+        cr_assert_eq(fields, 8, "unreadable row: %s", line);
+        uint64_t c_up = p.read_c ? (uint64_t)(p.m * p.n * p.c_bytes) : 0;
+        jk_plan bytes = make(&p, &host, memory, JK_PLANNER_BYTES, true);
+        jk_plan page = make(&p, &host, memory, JK_PLANNER_PAGE, true);
+        jk_plan plain_page = make(&p, &host, memory, JK_PLANNER_PAGE, false);
+        bool fewer = moved(&bytes) <= moved(&page) && moved(&bytes) <= moved(&plain_page);
+        cr_assert(fewer && (fewest == 0 || moved(&bytes) <= fewest + c_up), "%" PRIu64 " for %s",
+                  moved(&bytes), line);
+        cr_assert(moved(&bytes) >= bytes.lower_bound_bytes);
+        rows++;
+    }
+    fclose(file);
+    cr_assert_eq(rows, 10027);
 }
 
 /* AUTO may trade 2% of time for handier tiles. Balancing depths afterwards moves it by little. */
