@@ -32,6 +32,7 @@ typedef struct plan_choice {
     bool pipelined;
     bool by_time;   /* first pass of AUTO: the least time, whatever the bytes */
     double in_time; /* slower candidates are out; infinite without an objective in time */
+    int64_t considered;
     bool found[2];
     jk_plan best[2]; /* [WHOLE_ROWS]: of those that write whole rows of D */
 } plan_choice;
@@ -79,6 +80,7 @@ static bool handier(const jk_plan *x, const jk_plan *y)
 
 static void judge(plan_choice *choice, jk_plan *candidate)
 {
+    choice->considered++;
     if (!jk_plan_set_counts(candidate))
         return;
     if (choice->planner == JK_PLANNER_AUTO) {
@@ -269,5 +271,6 @@ bool jk_plan_c_stationary(const jk_problem *problem, const jk_machine *machine, 
         return false;
     balance_depth(best);
     *out = *best;
+    out->considered = choice.considered;
     return true;
 }

@@ -36,6 +36,7 @@ bool jk_plan_page(const jk_problem *problem, const jk_machine *machine, bool pip
         .a_slots = slots,
         .b_slots = slots,
         .c_slots = slots,
+        .considered = 1,
     };
     jk_plan_set_grid(&plan);
     if (!jk_plan_set_counts(&plan))

@@ -76,6 +76,7 @@ typedef struct jk_plan {
     uint64_t budget_bytes;
     uint64_t lower_bound_bytes; /* of h2d + d2h, for memory of budget_bytes */
     double seconds;
+    int64_t considered; /* plans that it was chosen from */
 } jk_plan;
 
 /* Step s: D tile (i, j) += A panel (i, p) * B panel (p, j), in device memory. */

@@ -279,7 +279,7 @@ static void check_plan(const jk_plan *plan)
 /* Any tiles, slots and order, not only such as a planner would choose. */
 Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
 {
-    for (int round = 0; round < 30000; round++) {
+    for (int round = 0; round < 100000; round++) {
         jk_plan plan = {
             .problem = {.m = random_between(1, 30),
                         .n = random_between(1, 30),
