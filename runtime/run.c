@@ -46,6 +46,8 @@ static jask_status open_slots(jk_run *run, int op, int64_t count, uint64_t bytes
 {
     jk_device *dev = run->job->device->dev;
     jask_status st = JASK_OK;
+    if (count == 0) /* B's panels are A's */
+        return JASK_OK;
     run->slots[op] = calloc((size_t)count, sizeof *run->slots[op]);
     if (!run->slots[op])
         return jk_fail(err, JASK_ERR_NOMEM, "no memory to keep track of %lld slots",
@@ -99,10 +101,12 @@ static jask_status open_arena(jk_run *run, jask_error *err)
     st = run->dev->mem_alloc(run->job->device->dev, bytes, &arena, err);
     if (st)
         return st;
-    run->arena = mem = arena;
+    run->arena = arena;
     run->arena_bytes = bytes;
-    run->workspace = workspace_bytes > 0 ? run->arena + slot_bytes : NULL;
+    /* First: there it is aligned as the allocation is, whatever the slots' sizes. */
+    run->workspace = workspace_bytes > 0 ? run->arena : NULL;
     run->workspace_bytes = workspace_bytes;
+    mem = run->arena + workspace_bytes;
     st = open_slots(run, JK_OPERAND_A, plan->a_slots, a, &mem, err);
     if (!st)
         st = open_slots(run, JK_OPERAND_B, plan->b_slots, b, &mem, err);
