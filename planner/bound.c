@@ -39,10 +39,17 @@ static long double phase_bound(long double round, long double element, long doub
     return phases > 0 && round > element ? (round - element) * phases * (1 - ROUNDING) : 0;
 }
 
+/* With one input that serves on both sides, x elements of it and z of D form at most x sqrt(z)
+ * products in a phase, (2/3) (D + R) sqrt((D + R)/3) elements at the most: twice as many as in general. And
+ * the upper half of D could be had from the lower one, which halves the products. */
+enum { GRAM_HALVES = 4 };
+
 static long double square_bound(const jk_problem *p, long double memory)
 {
     long double elements = (long double)p->a_bytes * p->b_bytes * p->c_bytes;
     long double products = (long double)p->m * (long double)p->n * (long double)p->k;
+    if (p->gram)
+        products /= GRAM_HALVES;
     long double most = memory * sqrtl(memory / elements);
     return phase_bound(2 * memory, (long double)jk_largest_element(p), products, most);
 }
@@ -53,6 +60,8 @@ static long double thin_bound(const jk_problem *p, long double memory, int64_t e
     long double products = (long double)p->m * (long double)p->n * (long double)p->k;
     long double others = (long double)p->a_bytes * p->b_bytes * p->c_bytes / own;
     long double d = (long double)extent;
+    if (p->gram) /* the other two may be one */
+        return 0;
     if (others * d * d * (1 + ROUNDING) > memory * own)
         return 0;
     long double y = memory / d * memory / d / others;
@@ -63,7 +72,8 @@ uint64_t jk_lower_bound(const jk_problem *p, uint64_t memory_bytes)
 {
     jk_u128 result = (jk_u128)p->m * (jk_u128)p->n * (jk_u128)p->c_bytes;
     jk_u128 compulsory = (jk_u128)p->m * (jk_u128)p->k * (jk_u128)p->a_bytes +
-                         (jk_u128)p->k * (jk_u128)p->n * (jk_u128)p->b_bytes + result;
+                         (p->gram ? 0 : (jk_u128)p->k * (jk_u128)p->n * (jk_u128)p->b_bytes) +
+                         result;
     long double memory = memory_bytes > 0 ? (long double)memory_bytes : 1;
     const long double bounds[] = {
         square_bound(p, memory),

@@ -127,6 +127,8 @@ jk_traffic jk_plan_traffic(const jk_plan *plan)
     traffic.pages[outer_side] = outer_pages(plan, &outer, &inner);
     traffic.bytes[!outer_side] = inner_bytes(plan, &outer, &inner);
     traffic.pages[!outer_side] = inner_pages(plan, &outer, &inner);
+    if (plan->b_slots == 0) /* B's panels are A's */
+        traffic.bytes[JK_COLS] = traffic.pages[JK_COLS] = 0;
     return traffic;
 }
 

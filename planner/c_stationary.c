@@ -47,7 +47,7 @@ static bool even_tiles(const jk_plan *plan)
 static bool look_ahead(const jk_plan *plan)
 {
     return (plan->a_slots > 1 || (plan->mt == 1 && plan->kt == 1)) &&
-           (plan->b_slots > 1 || (plan->nt == 1 && plan->kt == 1));
+           (plan->b_slots != 1 || (plan->nt == 1 && plan->kt == 1));
 }
 
 static bool fewer_bytes(const jk_plan *x, const jk_plan *y)
@@ -194,6 +194,16 @@ static void try_recipe(plan_choice *choice, const jk_recipe *recipe)
     jk_tiles_resident(&choice->space, recipe, JK_COLS, consider, choice);
 }
 
+/* X'X in one tile: one copy of a panel serves both operands. */
+static void try_gram(plan_choice *choice, int64_t bk, int64_t slots)
+{
+    const jk_problem *p = choice->space.problem;
+    const int64_t whole[] = {p->m, p->n};
+    const jk_recipe recipe = {bk, {slots, 0}, 1, 1};
+    if (p->gram && jk_tile_fits(&choice->space, &recipe, whole))
+        consider(choice, &recipe, whole);
+}
+
 static void try_depth(plan_choice *choice, int64_t bk)
 {
     static const int64_t quanta[] = {128, 16, 1};
@@ -206,6 +216,7 @@ static void try_depth(plan_choice *choice, int64_t bk)
     int64_t most_slots = choice->pipelined ? jk_max(2, jk_min(3, panels)) : 1;
     for (int64_t c = 1; c <= most_c; c++) {
         for (int64_t slots = least_slots; slots <= most_slots; slots++) {
+            try_gram(choice, bk, slots);
             for (size_t q = 0; q < sizeof quanta / sizeof *quanta; q++) {
                 jk_recipe recipe = {bk, {slots, slots}, c, quanta[q]};
                 try_recipe(choice, &recipe);

@@ -107,6 +107,8 @@ typedef struct jk_recipe {
 /* Called with a tile that fits: block[JK_ROWS] x block[JK_COLS]. */
 typedef void jk_tile_visit(void *user, const jk_recipe *recipe, const int64_t block[2]);
 
+bool jk_tile_fits(const jk_tile_space *space, const jk_recipe *recipe, const int64_t block[2]);
+
 /* Visit tiles among which is one that moves the fewest bytes of A and B with this recipe when
  * nothing stays on the device between tiles. Returns whether any tile fits. */
 bool jk_tiles_near_least(const jk_tile_space *space, const jk_recipe *recipe, jk_tile_visit *visit,

@@ -74,6 +74,7 @@ static jask_status check_problem(const jk_problem *p, jask_error *err)
                        " (m x n x k)",
                        p->m, p->n, p->k);
     assert(p->batches >= 0);
+    assert(!p->gram || (p->m == p->n && p->a_bytes == p->b_bytes));
     jask_status st = check_array("A", p->m, p->k, p->a_bytes, err);
     if (st == JASK_OK)
         st = check_array("B", p->k, p->n, p->b_bytes, err);

@@ -11,6 +11,7 @@ typedef struct jk_problem {
     int64_t m, n, k;
     int a_bytes, b_bytes, c_bytes;
     bool read_c; /* beta != 0: C is read once, tile by tile */
+    bool gram;   /* op(B) is the transpose of op(A), out of the same file: X'X or XX' */
     /* In files, where elements are converted on the way; 0: as on the device. */
     int a_file_bytes, b_file_bytes, c_file_bytes, d_file_bytes;
     int64_t batches; /* products of these extents, one after the other; 0 is 1 */
@@ -51,6 +52,8 @@ typedef enum jk_order { JK_ORDER_IJ, JK_ORDER_JI } jk_order;
  * kt steps, one a panel. Tile t of D (in visiting order) lives in C slot t % c_slots. A panel of A or
  * B goes to the slot of its operand that has not been used for longest (step.c has the rule): with
  * two slots or more, never to one that the step before it uses.
+ *
+ * With b_slots 0, which takes `gram` and one tile, panel p of B is panel p of A, in A's slot.
  *
  * With `serpentine` every second row of tiles is visited backwards, and every second tile runs over
  * its panels backwards, so that the panels met last are met first again and need no copy: as many as

@@ -23,7 +23,10 @@ static void put_passes(text_out *out, const jk_plan *plan)
     put(out, "passes   A ");
     put_ratio(out, traffic.bytes[JK_ROWS], (jk_u128)p->m * (jk_u128)p->k * (jk_u128)p->a_bytes);
     put(out, ", B ");
-    put_ratio(out, traffic.bytes[JK_COLS], (jk_u128)p->k * (jk_u128)p->n * (jk_u128)p->b_bytes);
+    if (plan->b_slots == 0)
+        put(out, "none: it is A");
+    else
+        put_ratio(out, traffic.bytes[JK_COLS], (jk_u128)p->k * (jk_u128)p->n * (jk_u128)p->b_bytes);
     put(out, ", C %s\n", p->read_c ? "read once, written once" : "written once");
 }
 

@@ -5,6 +5,8 @@
 static int64_t found_panels(const jk_plan *plan, int64_t first_tile, int64_t tile, int side)
 {
     jk_residence found = jk_plan_residence(plan, tile, side);
+    if (side == JK_COLS && plan->b_slots == 0)
+        return plan->kt; /* A's */
     return found.since < first_tile ? 0 : found.panels;
 }
 

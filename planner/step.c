@@ -101,12 +101,12 @@ jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
     step.cols = jk_min(plan->bn, problem->n - step.col);
     step.depth = jk_min(plan->bk, problem->k - step.depth_start);
     step.a_slot = slot_of(plan, &v, JK_ROWS, position);
-    step.b_slot = slot_of(plan, &v, JK_COLS, position);
+    step.b_slot = plan->b_slots > 0 ? slot_of(plan, &v, JK_COLS, position) : step.a_slot;
     step.c_slot = step.tile % plan->c_slots;
 
     jk_residence a = residence_of(plan, &v, JK_ROWS), b = residence_of(plan, &v, JK_COLS);
     step.load_a = a.since < first_tile || position >= a.panels;
-    step.load_b = b.since < first_tile || position >= b.panels;
+    step.load_b = plan->b_slots > 0 && (b.since < first_tile || position >= b.panels);
     step.first = position == 0;
     step.last = position == plan->kt - 1;
     step.load_c = problem->read_c && step.first;

@@ -15,7 +15,7 @@ static int64_t balanced_block(int64_t length, int64_t tiles, int64_t quantum)
     return jk_min(length, jk_round_up(jk_ceil_div(length, tiles), quantum));
 }
 
-static bool fits(const jk_tile_space *space, const jk_recipe *recipe, const int64_t block[2])
+bool jk_tile_fits(const jk_tile_space *space, const jk_recipe *recipe, const int64_t block[2])
 {
     const jk_plan plan = {
         .problem = *space->problem,
@@ -51,7 +51,7 @@ static int64_t widest_block(const jk_tile_space *space, const jk_recipe *recipe,
         widest >= (uint64_t)length ? length : (int64_t)widest / recipe->quantum * recipe->quantum;
     /* With elements of unequal size, slots are rounded up to the largest: rarely one unit too much.
      */
-    while (block[side] > 0 && !fits(space, recipe, block))
+    while (block[side] > 0 && !jk_tile_fits(space, recipe, block))
         block[side] = (block[side] - 1) / recipe->quantum * recipe->quantum;
     return block[side];
 }

@@ -61,6 +61,10 @@ const jk_file *jk_array_file(const jask_array *array);
 jask_status jk_matrix_of(const jask_array *array, bool transpose, const char *what, jk_matrix *out,
                          jask_error *err);
 
+/* Whether b is the transpose of a, element for element in one file: a panel of one is a panel of the
+ * other as it lies there. */
+bool jk_matrix_is_transpose(const jk_matrix *a, const jk_matrix *b);
+
 typedef struct jk_window {
     int64_t row, col, rows, cols;
 } jk_window;

@@ -26,6 +26,14 @@ jask_status jk_matrix_of(const jask_array *array, bool transpose, const char *wh
     return JASK_OK;
 }
 
+bool jk_matrix_is_transpose(const jk_matrix *a, const jk_matrix *b)
+{
+    return a->file && b->file && a->file->dev == b->file->dev && a->file->ino == b->file->ino &&
+           a->offset == b->offset && a->rows == b->rows && a->cols == b->cols &&
+           a->row_bytes == b->row_bytes && a->dtype == b->dtype && a->swap == b->swap &&
+           a->trans != b->trans;
+}
+
 /* A window as runs of bytes: whole rows that lie together on both sides are one. */
 typedef struct runs {
     int64_t count;

@@ -136,7 +136,7 @@ static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t 
                                : 0,
         .a = run->slots[JK_OPERAND_A][step->a_slot].mem +
              (size_t)(job->a.trans ? row : row * a_cols) * e,
-        .b = run->slots[JK_OPERAND_B][step->b_slot].mem,
+        .b = jk_run_slot(run, step, JK_OPERAND_B)->mem,
         .c = run->slots[JK_OPERAND_C][step->c_slot].mem + (size_t)(row * run->plan->bn) * e,
         .lda = a_cols,
         .ldb = b_cols,

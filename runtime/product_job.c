@@ -68,6 +68,7 @@ static jk_problem describe_problem(const jk_job *job)
         .b_bytes = size,
         .c_bytes = size,
         .read_c = job->beta != 0,
+        .gram = job->batches.count == 1 && jk_matrix_is_transpose(&job->a, &job->b),
         .batches = job->batches.count,
     };
 }

@@ -72,10 +72,11 @@ bool jk_step_loads(const jk_step *step, int op)
 
 jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op)
 {
-    int64_t index = op == JK_OPERAND_A   ? step->a_slot
-                    : op == JK_OPERAND_B ? step->b_slot
-                                         : step->c_slot;
-    return &run->slots[op][index];
+    if (op == JK_OPERAND_C)
+        return &run->slots[op][step->c_slot];
+    if (op == JK_OPERAND_A || run->plan->b_slots == 0)
+        return &run->slots[JK_OPERAND_A][step->a_slot];
+    return &run->slots[op][step->b_slot];
 }
 
 jk_pieces jk_run_pieces(const jk_run *run, int64_t rows, int64_t cols)
@@ -104,8 +105,8 @@ static bool find_load(jk_run *run, jk_step *step)
         for (; run->next.operand < JK_OPERANDS; run->next.operand++)
             if (jk_step_loads(step, run->next.operand))
                 return true;
-        run->slots[JK_OPERAND_A][step->a_slot].last_use = run->next.step;
-        run->slots[JK_OPERAND_B][step->b_slot].last_use = run->next.step;
+        jk_run_slot(run, step, JK_OPERAND_A)->last_use = run->next.step;
+        jk_run_slot(run, step, JK_OPERAND_B)->last_use = run->next.step;
         run->next.operand = 0;
         run->next.step++;
     }

@@ -107,7 +107,7 @@ typedef struct jk_reader {
     double busy_seconds;
 } jk_reader;
 
-/* Whether a step loads operand `op`, and the slot it uses. */
+/* Whether a step loads operand `op`, and the slot it uses: B's may be A's. */
 bool jk_step_loads(const jk_step *step, int op);
 jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op);
 

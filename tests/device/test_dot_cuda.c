@@ -112,6 +112,35 @@ Test(dot_cuda, keeps_to_a_budget_for_the_card_and_one_for_staging)
     sim_check_clean("case", 0);
 }
 
+/* X'X: a panel is copied once and multiplied with itself. */
+Test(dot_cuda, copies_a_panel_of_a_gram_product_once)
+{
+    for (unsigned seed = 1; seed <= 3; seed++) {
+        cusim_config config = sim_config(seed);
+        jask_report report = {.struct_size = sizeof report};
+        jask_dot_args args;
+        cusim_reset(&config);
+        jask_context *ctx = e2e_context(128 << 10, "auto", true);
+        jask_array *x = make("x.npy", JASK_F32, 900, 50, 1),
+                   *y = make("y.npy", JASK_F32, 900, 50, 1);
+        jask_dot_args_init(&args, sizeof args);
+        args.transpose_a = 1;
+        jask_array *d = e2e_dot(ctx, x, x, &args, &report), *e = e2e_dot(ctx, x, y, &args, NULL);
+        cr_assert_eq(report.io.h2d_bytes, 900 * 50 * 4);
+        double *got = e2e_read(d), *want = e2e_read(e);
+        for (int i = 0; i < 50 * 50; i++)
+            cr_assert_eq(got[i], want[i]);
+        free(got);
+        free(want);
+        jask_array_close(e);
+        jask_array_close(d);
+        jask_array_close(y);
+        jask_array_close(x);
+        jask_context_close(ctx);
+        sim_check_clean("seed", seed);
+    }
+}
+
 /* Nothing to multiply: the card has nothing to do, and the host's budget is the one that counts. */
 Test(dot_cuda, scales_c_on_the_host)
 {

@@ -377,27 +377,39 @@ Test(dot, refuses_scalars_that_its_type_cannot_hold)
     jask_context_close(ctx);
 }
 
-/* The same file for A and B, as A'A: one matrix read as two operands. */
-Test(dot, of_a_file_with_itself_transposed)
+/* X'X and XX' read X once where a tile holds D, in pieces, whichever way X is stored; and give what two
+ * files give. */
+Test(dot, of_a_file_with_its_transpose_reads_it_once)
 {
-    e2e_form f32 = {.dtype = JASK_F32};
-    const char *path = e2e_path("x.npy");
-    jask_context *ctx = e2e_context(64 << 10, "auto", true);
-    jask_array *x, *d;
-    jask_dot_args args;
-    double *got;
-    e2e_write(path, f32, 4096, 64, 0, one);
-    x = e2e_open(path);
-    jask_dot_args_init(&args, sizeof args);
-    args.transpose_a = 1;
-    d = e2e_dot(ctx, x, x, &args, NULL);
-    got = e2e_read(d);
-    for (int e = 0; e < 64 * 64; e++)
-        cr_assert_eq(got[e], 4096);
-    free(got);
-    jask_array_close(d);
-    jask_array_close(x);
-    jask_context_close(ctx);
+    static const int64_t shapes[][2] = {{4096, 64}, {64, 700}, {1, 900}, {37, 1}};
+    for (unsigned v = 0; v < 4 * 2 * 2; v++) {
+        int64_t rows = shapes[v / 4][0], cols = shapes[v / 4][1];
+        e2e_form form = {.dtype = v % 2 ? JASK_F64 : JASK_F32, .fortran = v / 2 % 2};
+        const char *path = e2e_path("x.npy"), *copy = e2e_path("y.npy");
+        jask_context *ctx = e2e_context(128 << 10, v % 2 ? "bytes" : "auto", true);
+        jask_report report = {.struct_size = sizeof report};
+        jask_dot_args args;
+        e2e_write(path, form, rows, cols, 5, NULL);
+        e2e_write(copy, form, rows, cols, 5, NULL);
+        jask_array *x = e2e_open(path), *y = e2e_open(copy);
+        jask_dot_args_init(&args, sizeof args);
+        *(rows > cols ? &args.transpose_a : &args.transpose_b) = 1;
+        jask_array *d = e2e_dot(ctx, x, x, &args, &report), *e = e2e_dot(ctx, x, y, &args, NULL);
+        uint64_t once = (uint64_t)(rows * cols) * jask_dtype_size(form.dtype);
+        cr_assert_eq(report.io.file_read_bytes, once, "%" PRIu64 " bytes",
+                     report.io.file_read_bytes);
+        double *got = e2e_read(d), *want = e2e_read(e);
+        int64_t n = rows > cols ? cols : rows;
+        for (int64_t i = 0; i < n * n; i++)
+            cr_assert_eq(got[i], want[i]);
+        free(got);
+        free(want);
+        jask_array_close(e);
+        jask_array_close(d);
+        jask_array_close(y);
+        jask_array_close(x);
+        jask_context_close(ctx);
+    }
 }
 
 /* Counters of a context add up over its operations. */

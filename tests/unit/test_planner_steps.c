@@ -100,6 +100,13 @@ static void operand_forget(operand *op)
         op->used[i] = -1;
 }
 
+/* B is A's transpose, and a tile is all of D. */
+static void check_gram_step(const jk_step *step)
+{
+    hold(step->i == 0 && step->j == 0 && step->rows == step->cols, "a tile with other panels");
+    hold(step->b_slot == step->a_slot && !step->load_b, "B's panel is A's");
+}
+
 static void check_step(const jk_plan *plan, const jk_step *step, int64_t s)
 {
     const jk_problem *p = &plan->problem;
@@ -175,8 +182,11 @@ static void check_replay(const jk_plan *plan)
         }
         operand_use(&a, page, s, step.a_slot, panel_number(plan, &step, step.i, plan->mt),
                     step.load_a, step.rows * step.depth * p->a_bytes);
-        operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
-                    step.load_b, step.depth * step.cols * p->b_bytes);
+        if (plan->b_slots == 0)
+            check_gram_step(&step);
+        else
+            operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
+                        step.load_b, step.depth * step.cols * p->b_bytes);
         uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
         c_up += step.load_c ? tile : 0;
         c_pages += step.load_c;
@@ -219,8 +229,11 @@ static void check_rest(const jk_plan *plan, int64_t first_tile)
         }
         operand_use(&a, page, s, step.a_slot, panel_number(plan, &step, step.i, plan->mt),
                     step.load_a, step.rows * step.depth * p->a_bytes);
-        operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
-                    step.load_b, step.depth * step.cols * p->b_bytes);
+        if (plan->b_slots == 0)
+            check_gram_step(&step);
+        else
+            operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
+                        step.load_b, step.depth * step.cols * p->b_bytes);
         c_up += step.load_c ? tile : 0;
         c_pages += step.load_c;
         c_down += step.last ? tile : 0;
@@ -251,14 +264,17 @@ static void check_memory(const jk_plan *plan, bool pipelined)
     hold(b >= (uint64_t)(plan->bk * plan->bn * p->b_bytes), "room for a panel of B");
     hold(c >= (uint64_t)(plan->bm * plan->bn * p->c_bytes), "room for a tile of C");
     if (!pipelined)
-        hold(plan->a_slots == 1 && plan->b_slots == 1 && plan->c_slots == 1, "one slot each");
+        hold(plan->a_slots == 1 && plan->b_slots <= 1 && plan->c_slots == 1, "one slot each");
+    hold(plan->b_slots > 0 || p->gram, "panels of B without a slot");
     if (plan->schedule == JK_SCHEDULE_C_STATIONARY) {
         bool by_rows = plan->order == JK_ORDER_IJ;
         int64_t least = pipelined ? jk_min(2, plan->kt) : 1;
         int64_t stays = jk_max(2, plan->kt);
         int64_t turns = jk_max(2, plan->kt * (by_rows ? plan->nt : plan->mt));
         hold(plan->a_slots >= least && plan->a_slots <= (by_rows ? stays : turns), "slots of A");
-        hold(plan->b_slots >= least && plan->b_slots <= (by_rows ? turns : stays), "slots of B");
+        bool gram = p->gram && plan->b_slots == 0;
+        hold((gram || plan->b_slots >= least) && plan->b_slots <= (by_rows ? turns : stays),
+             "slots of B");
     }
 }
 
@@ -302,11 +318,16 @@ Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
         plan.bm = random_between(1, plan.problem.m);
         plan.bn = random_between(1, plan.problem.n);
         plan.bk = random_between(1, plan.problem.k);
+        bool by_rows = plan.order == JK_ORDER_IJ, gram = random_bits() % 8 == 0;
+        if (gram) {
+            plan.problem.gram = true;
+            plan.problem.n = plan.bm = plan.bn = plan.problem.m;
+            plan.problem.b_bytes = plan.problem.a_bytes;
+        }
         jk_plan_set_grid(&plan);
-        bool by_rows = plan.order == JK_ORDER_IJ;
         int64_t stays = 2 * plan.kt, turns = plan.kt * ((by_rows ? plan.nt : plan.mt) + 1);
         plan.a_slots = random_between(1, by_rows ? stays : turns);
-        plan.b_slots = random_between(1, by_rows ? turns : stays);
+        plan.b_slots = gram ? 0 : random_between(1, by_rows ? turns : stays);
         cr_assert(jk_plan_set_counts(&plan));
         check_plan(&plan);
         uint64_t memory = (uint64_t)jk_plan_slots_bytes(&plan, jk_largest_element(&plan.problem));
@@ -345,6 +366,11 @@ Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
                         .batches = random_batches()};
         p.b_bytes = random_bits() % 4 ? p.a_bytes : random_element();
         p.c_bytes = random_bits() % 4 ? p.a_bytes : random_element();
+        p.gram = random_bits() % 8 == 0;
+        if (p.gram) {
+            p.n = p.m;
+            p.b_bytes = p.a_bytes;
+        }
         jk_planner planner = (jk_planner)(round % 3);
         bool pipelined = random_bits() % 4;
         jk_machine machine = random_machine(&p, planner, pipelined);
