@@ -503,7 +503,9 @@ typedef struct jask_report {
     int64_t resumed_tiles; /**< of the result, that an earlier run had finished */
     jask_io_cost planned;  /**< what the plan says that this run moves: all of it, or what the
                                 resumed tiles have left over. `io` is equal, but for disk_* */
-    char io_engine[16];    /**< how the inputs were read: "pread", "direct", or "mixed" when that
+    double read_stall_seconds;  /**< readers waited for room, summed over threads */
+    double write_stall_seconds; /**< the writer waited for something to write */
+    char io_engine[16]; /**< how the inputs were read: "pread", "direct", or "mixed" when that
                                 differs from one to the other */
 } jask_report;
 
@@ -517,8 +519,10 @@ typedef struct jask_dot_args {
     const jask_array *c; /**< read only when beta is not 0; of the product's shape and A's type.
                               May be NULL when beta is 0 */
     const char *output;  /**< path of the .npy result. NULL: a nameless array in scratch */
-    int resume; /**< 0; non-zero makes a run that can be stopped or killed and started again:
+    int resume;        /**< 0; non-zero makes a run that can be stopped or killed and started again:
                               see jask_dot */
+    const char *trace; /**< path of a timeline to write: what each thread did when, as JSON for
+                              chrome://tracing and Perfetto. NULL: none */
 } jask_dot_args;
 
 JASK_API void jask_dot_args_init(jask_dot_args *args, size_t struct_size);

@@ -290,6 +290,7 @@ static jask_status multiply(jask_context *ctx, const jask_array *a, const jask_a
     jask_status st = prepare(&dot, ctx, a, b, args, rule, err);
     if (!st)
         st = check_places(&dot, out_d, err);
+    how.trace = dot.args.trace;
     if (!st)
         st = jk_jobs_run(&dot.job, 1, &how, &out_d, err);
     else

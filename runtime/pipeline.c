@@ -92,8 +92,11 @@ static jask_status wait_until(jk_driver *d, jk_need need, int64_t step, jask_err
             *err = run->error;
     }
     pthread_mutex_unlock(&run->lock);
-    if (start != 0)
-        d->stall_seconds += jk_clock_seconds() - start;
+    if (start != 0) {
+        double end = jk_clock_seconds();
+        d->stall_seconds += end - start;
+        jk_trace_span(run->job->trace, JK_TRACK_PRODUCTS, "wait", "step", step, start, end);
+    }
     return st;
 }
 
@@ -180,7 +183,7 @@ static jask_status compute_rows(jk_driver *d, const jk_step *step, int64_t s, in
     jk_need stored = {JK_WAIT_BAND_STORED, band_taken, &run->bands_taken,
                       jk_run_band_number(run, before, band)};
     jask_status st = JASK_OK;
-    double start;
+    double start, end;
     /* Hazard: overwriting bands of an earlier tile that are still to be stored. */
     if (step->first && !step->load_c && before >= 0)
         st = wait_until(d, stored, s, err);
@@ -188,7 +191,9 @@ static jask_status compute_rows(jk_driver *d, const jk_step *step, int64_t s, in
         return st;
     start = jk_clock_seconds();
     st = run->dev->gemm(run->compute, &gemm, err);
-    d->compute_seconds += jk_clock_seconds() - start;
+    end = jk_clock_seconds();
+    d->compute_seconds += end - start;
+    jk_trace_span(run->job->trace, JK_TRACK_PRODUCTS, "product", "rows", rows, start, end);
     return st;
 }
 
@@ -230,6 +235,7 @@ static jask_status run_step(jk_driver *d, int64_t s, jask_error *err)
 {
     jk_run *run = d->run;
     jk_step step = jk_plan_step_from(run->plan, run->job->first_tile, s);
+    double start = jk_clock_seconds();
     jask_status st = await_loads(d, &step, s, err);
     if (!st)
         st = compute_step(d, &step, s, err);
@@ -246,6 +252,7 @@ static jask_status run_step(jk_driver *d, int64_t s, jask_error *err)
     jk_give(&run->steps_issued);
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->lock);
+    jk_trace_span(run->job->trace, JK_TRACK_PRODUCTS, "step", "step", s, start, jk_clock_seconds());
     return JASK_OK;
 }
 
@@ -260,7 +267,9 @@ static void fill_stats(const jk_driver *d, jk_run_stats *stats)
     stats->io.file_read_bytes = run->file_read_bytes;
     stats->io.file_write_bytes = run->file_write_bytes;
     stats->read_seconds = run->read_seconds;
+    stats->read_stall_seconds = run->read_stall_seconds;
     stats->write_seconds = run->write_seconds;
+    stats->write_stall_seconds = run->write_stall_seconds;
     stats->compute_seconds = d->compute_seconds;
     stats->stall_seconds = d->stall_seconds;
     stats->peak_device_bytes = run->arena_bytes + (run->staged ? 0 : run->bounce_bytes);

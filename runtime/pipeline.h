@@ -8,6 +8,7 @@
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/operand.h"
+#include "runtime/trace.h"
 
 /* What a product is of the work of an operation that makes several. */
 typedef struct jk_share {
@@ -26,6 +27,7 @@ typedef struct jk_product {
     bool tf32; /* allowed */
     int io_threads;
     int64_t first_tile;       /* tiles before it are in d already */
+    jk_trace *trace;          /* hears what each stage does; may be NULL */
     struct jk_resume *resume; /* hears of finished tiles; may be NULL */
     size_t block_bytes; /* files are read, and staged where the device has memory of its own, in
                            pieces of at most this */
@@ -37,7 +39,9 @@ typedef struct jk_product {
 /* What a run used and how long its stages were busy. */
 typedef struct jk_run_stats {
     jask_io_cost io; /* disk_* left 0 */
-    double read_seconds, compute_seconds, write_seconds, stall_seconds;
+    double read_seconds, compute_seconds, write_seconds;
+    /* The products waited for data or a free slot, readers for free slots, the writer for bands. */
+    double stall_seconds, read_stall_seconds, write_stall_seconds;
     uint64_t peak_device_bytes, peak_host_bytes;
     const char *io_engine; /* "pread", "direct", "mixed" */
     char note[256];        /* what had to be done with less than was planned; else "" */

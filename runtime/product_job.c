@@ -123,6 +123,7 @@ static jk_product describe_product(const jk_job *job)
         .tf32 = jk_job_tf32(job),
         .io_threads = jk_context_io_threads(job->ctx),
         .block_bytes = job->block_bytes,
+        .trace = job->trace,
         .ndim = job->ndim,
         .shape = job->shape,
     };
@@ -267,6 +268,16 @@ static void hand_over(jk_job *jobs, int count, jask_array ***out_arrays)
     }
 }
 
+static jask_status open_trace(jk_job *jobs, int count, const char *path, double start,
+                              jk_trace **out, jask_error *err)
+{
+    jask_status st =
+        path ? jk_trace_open(path, jk_context_io_threads(jobs[0].ctx), start, out, err) : JASK_OK;
+    for (int i = 0; i < count; i++)
+        jobs[i].trace = *out;
+    return st;
+}
+
 jask_status jk_jobs_run(jk_job *jobs, int count, const jk_job_report *how, jask_array ***out_arrays,
                         jask_error *err)
 {
@@ -274,10 +285,13 @@ jask_status jk_jobs_run(jk_job *jobs, int count, const jk_job_report *how, jask_
     jk_job_times times;
     uint64_t before[2];
     jask_status st;
+    jk_trace *trace = NULL;
     for (int i = 0; i < count; i++)
         jk_jobs_log_plan(&jobs[i]);
     jk_process_disk_bytes(&before[0], &before[1]);
-    st = compute_all(jobs, count, err);
+    st = open_trace(jobs, count, how->trace, start, &trace, err);
+    if (!st)
+        st = compute_all(jobs, count, err);
     computed = jk_clock_seconds();
     if (!st)
         st = commit_all(jobs, count, start, err);
@@ -291,10 +305,15 @@ jask_status jk_jobs_run(jk_job *jobs, int count, const jk_job_report *how, jask_
             jk_context_add_io(jobs[i].ctx, &jobs[i].stats.io);
         /* The results are committed: there is nothing left to cancel. */
         (void)jk_jobs_tell(jobs, count, 1, times.seconds, NULL);
+        jk_trace_span(trace, JK_TRACK_OPERATION, "compute", "products", count, start, computed);
+        jk_trace_span(trace, JK_TRACK_OPERATION, "commit", "results", count, computed,
+                      start + times.seconds);
+        jk_trace_end(&trace, how->op, start, jobs[0].stats.note, sizeof jobs[0].stats.note);
         if (how->report)
             jk_jobs_report(jobs, count, how->op, &times, how->report);
         hand_over(jobs, count, out_arrays);
     }
+    jk_trace_end(&trace, how->op, start, NULL, 0);
     for (int i = 0; i < count; i++) {
         jk_resume_close(jobs[i].resume, st ? err : NULL);
         jobs[i].resume = NULL;

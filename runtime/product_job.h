@@ -27,6 +27,7 @@ typedef struct jk_job {
 
     jask_array *result;
     jk_resume *resume; /* NULL unless asked for */
+    jk_trace *trace;   /* the operation's, or NULL */
     jk_run_stats stats;
 } jk_job;
 
@@ -36,6 +37,7 @@ jask_status jk_job_plan(jk_job *job, jask_error *err);
 typedef struct jk_job_report {
     const char *op;
     jask_report *report; /* NULL: to nobody */
+    const char *trace;   /* path of a timeline to write; NULL: none */
 } jk_job_report;
 
 /* Make the planned products, one after the other, and give their results their names, all or none.

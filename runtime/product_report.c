@@ -47,6 +47,8 @@ static jk_run_stats all_stats(const jk_job *jobs, int count)
         all.compute_seconds += s->compute_seconds;
         all.write_seconds += s->write_seconds;
         all.stall_seconds += s->stall_seconds;
+        all.read_stall_seconds += s->read_stall_seconds;
+        all.write_stall_seconds += s->write_stall_seconds;
         all.peak_device_bytes = greater(all.peak_device_bytes, s->peak_device_bytes);
         all.peak_host_bytes = greater(all.peak_host_bytes, s->peak_host_bytes);
         if (strcmp(all.io_engine, s->io_engine) != 0)
@@ -154,6 +156,8 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
         .write_seconds = stats.write_seconds,
         .commit_seconds = times->commit_seconds,
         .stall_seconds = stats.stall_seconds,
+        .read_stall_seconds = stats.read_stall_seconds,
+        .write_stall_seconds = stats.write_stall_seconds,
         .budget_bytes = first->budget.bytes,
         .peak_device_bytes = stats.peak_device_bytes,
         .peak_host_bytes = stats.peak_host_bytes,

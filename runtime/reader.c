@@ -4,6 +4,9 @@
 #include "runtime/run.h"
 #include "runtime/system.h"
 
+/* To pass where nothing has to be waited for takes less. */
+#define WAIT_SECONDS_MIN 1e-6
+
 typedef struct jk_piece {
     int op;
     jk_step step;
@@ -142,10 +145,22 @@ static bool take_piece(jk_run *run, jk_piece *out)
     return true;
 }
 
+static void note_wait(jk_reader *reader, const jk_piece *p, double start)
+{
+    double end = jk_clock_seconds();
+    if (end - start < WAIT_SECONDS_MIN)
+        return;
+    reader->stall_seconds += end - start;
+    jk_trace_span(reader->run->job->trace, JK_TRACK_READERS + reader->index, "wait", "load",
+                  p->load, start, end);
+}
+
 /* Hazard: overwriting a slot that products still read, or a tile that is still to be stored. False
  * when the run stops. */
-static bool wait_slot_free(jk_run *run, const jk_piece *p)
+static bool wait_slot_free(jk_reader *reader, const jk_piece *p)
 {
+    jk_run *run = reader->run;
+    double start = jk_clock_seconds();
     bool go = true;
     pthread_mutex_lock(&run->lock);
     if (p->op == JK_OPERAND_C) {
@@ -164,6 +179,7 @@ static bool wait_slot_free(jk_run *run, const jk_piece *p)
     }
     go = go && !run->stop;
     pthread_mutex_unlock(&run->lock);
+    note_wait(reader, p, start);
     return go;
 }
 
@@ -186,8 +202,9 @@ static jask_status read_turned(jk_reader *reader, const jk_piece *p, const jk_ma
 static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, int64_t ld,
                               jask_error *err)
 {
+    static const char *const names[JK_OPERANDS] = {"read A", "read B", "read C"};
     const jk_matrix m = jk_run_matrix(reader->run, p->op, p->step.batch);
-    double start = jk_clock_seconds();
+    double start = jk_clock_seconds(), end;
     jask_status st;
     if (p->op == JK_OPERAND_C && m.trans) {
         st = read_turned(reader, p, &m, dst, ld, err);
@@ -196,7 +213,10 @@ static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, i
         w = (jk_window){w.row + p->part.row, w.col + p->part.col, p->part.rows, p->part.cols};
         st = jk_matrix_read(&m, &w, dst, ld, &reader->run->file_read_bytes, err);
     }
-    reader->busy_seconds += jk_clock_seconds() - start;
+    end = jk_clock_seconds();
+    reader->busy_seconds += end - start;
+    jk_trace_span(reader->run->job->trace, JK_TRACK_READERS + reader->index, names[p->op], "load",
+                  p->load, start, end);
     return st;
 }
 
@@ -253,6 +273,7 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
 {
     jk_run *run = reader->run;
     jk_block *block = &run->ring[p->serial % run->ring_up];
+    double start = jk_clock_seconds();
     bool go = true;
     jask_status st = JASK_OK;
     /* Hazard: the block's previous piece has not been queued yet, or its copy is not done. */
@@ -267,9 +288,10 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
         return JASK_OK;
     if (jk_must_wait(JK_WAIT_BLOCK_UPLOADED))
         st = run->dev->event_wait(block->free, err);
+    note_wait(reader, p, start);
     if (!st)
         st = read_piece(reader, p, block->mem, p->part.cols, err);
-    if (st || !wait_slot_free(run, p))
+    if (st || !wait_slot_free(reader, p))
         return st;
     pthread_mutex_lock(&run->lock);
     st = queue_upload(run, p, block, err);
@@ -288,7 +310,7 @@ static jask_status deliver_direct(jk_reader *reader, const jk_piece *p, jask_err
     jk_run *run = reader->run;
     size_t at = ((size_t)p->part.row * (size_t)p->slot_ld + (size_t)p->part.col) * run->elem_bytes;
     jask_status st;
-    if (!wait_slot_free(run, p))
+    if (!wait_slot_free(reader, p))
         return JASK_OK;
     st = read_piece(reader, p, p->slot->mem + at, p->slot_ld, err);
     if (st)
@@ -316,6 +338,7 @@ void *jk_reader_main(void *arg)
         pthread_mutex_lock(&run->lock);
     }
     run->read_seconds += reader->busy_seconds;
+    run->read_stall_seconds += reader->stall_seconds;
     pthread_mutex_unlock(&run->lock);
     return NULL;
 }

@@ -79,7 +79,7 @@ typedef struct jk_run {
         int64_t load;
         int64_t serial; /* of all pieces */
     } next;
-    double read_seconds, write_seconds;
+    double read_seconds, read_stall_seconds, write_seconds, write_stall_seconds;
 
     uint64_t h2d_bytes, d2h_bytes;
     int64_t h2d_pages, d2h_pages;
@@ -104,7 +104,7 @@ typedef struct jk_reader {
     int index;
     pthread_t thread;
     bool started;
-    double busy_seconds;
+    double busy_seconds, stall_seconds;
 } jk_reader;
 
 /* Whether a step loads operand `op`, and the slot it uses: B's may be A's. */

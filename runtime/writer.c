@@ -111,30 +111,35 @@ void *jk_writer_main(void *arg)
     jk_run *run = arg;
     int64_t total = run->plan->tiles * run->bands;
     uint64_t behind = 0;
+    double free_since = jk_clock_seconds();
     jask_error err;
     jk_placement_bind_thread(run->job->device->info.near);
     pthread_mutex_lock(&run->lock);
     while (!run->stop && run->bands_taken < total) {
         int64_t number = run->bands_taken;
         jk_band band;
-        double start;
+        double start, end;
         jask_status st;
         /* Hazard: the products of this band are not queued yet. */
         if (jk_must_wait(JK_WAIT_BAND_POSTED) && number == run->bands_posted) {
             jk_run_wait(run);
             continue;
         }
+        start = jk_clock_seconds();
+        run->write_stall_seconds += start - free_since;
         jk_take(JK_WAIT_BAND_POSTED, &run->bands_posted);
         pthread_mutex_unlock(&run->lock);
-        start = jk_clock_seconds();
+        jk_trace_span(run->job->trace, JK_TRACK_WRITER, "wait", "band", number, free_since, start);
         band = describe_band(run, number);
         st = store_band(run, &band, &behind, &err);
         if (!st && run->job->resume && (number + 1) % run->bands == 0)
             st = jk_resume_tile_done(run->job->resume, number / run->bands, &err);
         if (st)
             jk_run_fail(run, &err);
+        free_since = end = jk_clock_seconds();
+        jk_trace_span(run->job->trace, JK_TRACK_WRITER, "write", "band", number, start, end);
         pthread_mutex_lock(&run->lock);
-        run->write_seconds += jk_clock_seconds() - start;
+        run->write_seconds += end - start;
         run->bands_taken += st == JASK_OK;
         jk_give(&run->bands_taken);
         pthread_cond_broadcast(&run->changed);

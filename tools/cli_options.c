@@ -144,6 +144,8 @@ static const row rows[] = {
      "print the plan and stop; reads only headers"},
     {"verify", 0, NULL, FIELD(verify), CLI_GEMM, 0, NULL, NULL,
      "check the result by another way; reads every file once more"},
+    {"trace", 0, read_text, FIELD(trace), CLI_GEMM, 0, "FILE", FILE_SHOULD,
+     "write a timeline of all stages to FILE, for chrome://tracing or Perfetto"},
     {"json", 0, NULL, FIELD(json), ALL, 0, NULL, NULL, "write JSON, one object a line"},
     {"progress", 0, read_choice, FIELD(progress), OPS, 0, "auto|always|never",
      "auto, always or never", "show progress on stderr; auto: when that is a terminal"},

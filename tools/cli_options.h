@@ -41,6 +41,7 @@ typedef struct cli_options {
     bool resume;
     int overflow; /* a jask_overflow: the words are in its order */
     bool in_place;
+    const char *trace;
     bool plan, verify, json, quiet;
     int verbose; /* 0 to 2 */
     int progress;

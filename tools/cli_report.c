@@ -128,6 +128,8 @@ void cli_report_json(const cli_result *result)
     cli_json_real(&json, "write_seconds", r->write_seconds);
     cli_json_real(&json, "commit_seconds", r->commit_seconds);
     cli_json_real(&json, "stall_seconds", r->stall_seconds);
+    cli_json_real(&json, "read_stall_seconds", r->read_stall_seconds);
+    cli_json_real(&json, "write_stall_seconds", r->write_stall_seconds);
     cli_json_u64(&json, "budget_bytes", r->budget_bytes);
     cli_json_u64(&json, "peak_device_bytes", r->peak_device_bytes);
     cli_json_u64(&json, "peak_host_bytes", r->peak_host_bytes);
@@ -219,9 +221,10 @@ void cli_report_text(const cli_options *options, const cli_result *result)
     else
         printf("%-9s %.2f\n", "gflops", isfinite(gflops(r)) ? gflops(r) : 0.0);
     if (options->verbose)
-        printf("%-9s read %.3f, compute %.3f, write %.3f, commit %.3f, stall %.3f\n", "stages",
-               r->read_seconds, r->compute_seconds, r->write_seconds, r->commit_seconds,
-               r->stall_seconds);
+        printf(
+            "%-9s read %.3f (waited %.3f), compute %.3f (%.3f), write %.3f (%.3f), commit %.3f\n",
+            "stages", r->read_seconds, r->read_stall_seconds, r->compute_seconds, r->stall_seconds,
+            r->write_seconds, r->write_stall_seconds, r->commit_seconds);
     memory_rows(r);
     size_row("file", "read", r->io.file_read_bytes, "written", r->io.file_write_bytes);
     size_row("disk", "read", r->io.disk_read_bytes, "written", r->io.disk_write_bytes);

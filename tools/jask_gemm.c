@@ -78,6 +78,7 @@ static jask_status open_job(job *j, const cli_options *options, jask_error *err)
     j->args.transpose_b = options->transpose_b;
     j->args.output = options->output;
     j->args.resume = options->resume;
+    j->args.trace = options->trace;
     jask_status st = cli_context_open(options, &j->progress, &j->ctx, err);
     if (st != JASK_OK)
         return st;

@@ -9,12 +9,12 @@ import time
 import npyfile
 from harness import Skipped, case, check, check_equal
 
-TEXTS = ("op", "dtype", "device", "planner", "cache")
+TEXTS = ("op", "dtype", "device", "planner", "cache", "io_engine")
 COUNTS = ("run", "m", "n", "k", "budget_bytes", "peak_device_bytes", "peak_host_bytes", "h2d_pages",
           "h2d_bytes", "d2h_pages", "d2h_bytes", "file_read_bytes", "file_write_bytes",
           "disk_read_bytes", "disk_write_bytes")
 SECONDS = ("seconds", "read_seconds", "compute_seconds", "write_seconds", "commit_seconds",
-           "stall_seconds")
+           "stall_seconds", "read_stall_seconds", "write_stall_seconds")
 PLAN = ("schedule", "bm", "bn", "bk", "h2d_bytes", "d2h_bytes", "file_read_bytes",
         "lower_bound_bytes", "peak_bytes", "seconds")
 ROWS = ("op", "shape", "dtype", "device", "plan", "seconds", "gflops", "budget", "peak", "h2d",
@@ -274,3 +274,71 @@ def the_report_names_the_device_that_worked(box):
     """The host, when no other can be had."""
     for env in ({}, {"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "99"}):
         check_equal(report_of(box, *inputs(box), env=env)["device"], "host", env)
+
+
+def spans_of(path):
+    """track -> what happened on it, in order of time; checks that spans lie in or after one another."""
+    with open(path, encoding="ascii") as file:
+        events = json.load(file)["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in events
+             if e["ph"] == "M" and e["name"] == "thread_name"}
+    tracks = {}
+    for event in events:
+        if event["ph"] == "X":
+            check(event["ts"] >= 0 and event["dur"] >= 0, event)
+            tracks.setdefault(names[event["tid"]], []).append(event)
+    for spans in tracks.values():
+        spans.sort(key=lambda e: (e["ts"], -e["dur"]))
+        open_ends = []
+        for event in spans:
+            end = event["ts"] + event["dur"]
+            while open_ends and open_ends[-1] <= event["ts"] + 0.002:
+                open_ends.pop()
+            # Times are cut to nanoseconds.
+            check(not open_ends or end <= open_ends[-1] + 0.002, "overlap", event)
+            open_ends.append(end)
+    return tracks
+
+
+@case
+def traces_agree_with_the_report(box):
+    """--trace: one span a step, pieces and bands of every thread, and their seconds add up to what the
+    report says; its bytes do not depend on the locale."""
+    args = inputs(box, 700, 600, 500)
+    report = report_of(box, *args, "-b", "1MiB", "--trace", "t.json", "--io-threads", "3")
+    plain = report_of(box, *args, "-b", "1MiB")
+    check_equal(report["plan"], plain["plan"])
+    tracks = spans_of(box.path("t.json"))
+    check_equal(sorted(tracks), ["operation", "products", "reader 1", "reader 2", "reader 3",
+                                 "writer"])
+    by_name = {}
+    for track, spans in tracks.items():
+        for event in spans:
+            key = (track.split()[0], event["name"].split()[0])
+            by_name.setdefault(key, []).append(event)
+    steps = [e["args"]["step"] for e in by_name["products", "step"]]
+    check_equal(steps, list(range(report["plan"]["steps"])))
+    bands = [e["args"]["band"] for e in by_name["writer", "write"]]
+    check_equal(bands, list(range(len(bands))))
+    for key, seconds in ((("operation", "dot"), "seconds"), (("operation", "commit"), "commit_seconds"),
+                         (("products", "product"), "compute_seconds"),
+                         (("products", "wait"), "stall_seconds"), (("reader", "read"), "read_seconds"),
+                         (("reader", "wait"), "read_stall_seconds"),
+                         (("writer", "write"), "write_seconds"),
+                         (("writer", "wait"), "write_stall_seconds")):
+        spans = by_name.get(key, [])
+        total = sum(e["dur"] for e in spans) / 1e6
+        slack = 1e-3 if key[1] == "dot" else 1e-8 * (1 + len(spans))
+        check(abs(total - report[seconds]) <= slack, key, total, report[seconds])
+
+
+@case
+def a_trace_that_cannot_be_had(box):
+    """A place that takes no file stops the run before it begins; a run that fails leaves its timeline."""
+    args = inputs(box)
+    result = box.gemm(*args, "--trace", "none/t.json")
+    check(result.code == 1 and "'none" in result.err, result)
+    check(not os.path.exists(box.path("d.npy")), "a result")
+    result = box.gemm(*args[:2], "-o", "none/d.npy", "--trace", "t.json")
+    check_equal(result.code, 1, result)
+    check_equal([e["name"] for e in spans_of(box.path("t.json"))["operation"]], ["dot"])
