@@ -51,7 +51,8 @@ ssize_t __wrap_pread64(int fd, void *buf, size_t bytes, off_t offset)
         return -1;
     }
     /* The kernel cuts a direct read short as well, but is not to be asked for an odd number. */
-    ssize_t count = __real_pread64(fd, buf, bytes, offset);
+    ssize_t count =
+        __real_pread64(fd, buf, act.cap && !direct && bytes > act.cap ? act.cap : bytes, offset);
     return act.cap && count > (ssize_t)act.cap ? (ssize_t)act.cap : count;
 }
 
