@@ -93,20 +93,37 @@ void jk_block_op_arrange(jk_block_op *op)
     take_strides(&op->job.output, p, &p->output);
 }
 
+static jask_status settle_budget(jk_block_op *op, jask_error *err)
+{
+    const jk_blocks_problem *p = &op->problem;
+    jk_result_place place = {.output = op->output};
+    if (!op->in_place)
+        place.bytes = (uint64_t)p->output.bytes;
+    /* Along its other dimensions the output is one element. */
+    for (int d = 0; d < p->ndim; d++)
+        if (p->output.strides[d] != 0 &&
+            !jk_mul_u64(place.bytes, (uint64_t)p->shape[d], &place.bytes))
+            place.bytes = UINT64_MAX; /* making the result refuses it */
+    return jk_budget_of(op->ctx, &place, &op->budget, err);
+}
+
 jask_status jk_block_op_plan(jk_block_op *op, jask_error *err)
 {
     const jk_device_ref *device = jk_context_device(op->ctx);
-    jk_blocks_machine machine = {.bytes = jk_context_budget(op->ctx),
-                                 .slots = jk_context_pipelined(op->ctx) ? SLOTS : 1};
+    jk_blocks_machine machine = {.slots = jk_context_pipelined(op->ctx) ? SLOTS : 1};
     jask_status st;
     if (!device->info.host_memory)
         return jk_fail(err, JASK_ERR_UNSUPPORTED,
                        "device %s multiplies only: take the device host to %s arrays",
                        device->info.name, op->name);
+    st = settle_budget(op, err);
+    if (st)
+        return st;
+    machine.bytes = op->budget.bytes;
     st = jk_blocks_make(&op->problem, op->empty, &machine, &op->plan, err);
     op->job.plan = &op->plan;
     op->job.ctx = op->ctx;
-    return st == JASK_ERR_BUDGET ? jk_context_explain_budget(op->ctx, err) : st;
+    return st == JASK_ERR_BUDGET ? jk_budget_explain(&op->budget, op->ctx, err) : st;
 }
 
 static void log_plan(const jk_block_op *op)

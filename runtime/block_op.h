@@ -3,6 +3,7 @@
 #define JK_RUNTIME_BLOCK_OP_H
 
 #include "runtime/block_run.h"
+#include "runtime/budget.h"
 
 /* An array as dimensions of the space see it: at the right, extents of 1 serving a whole dimension.
  * ARG naming `what` when its shape does not fit. */
@@ -24,10 +25,12 @@ typedef struct jk_block_op {
     jask_dtype dtype;  /* of the result */
     const char *precision;
     const char *output;        /* to be committed under; NULL when not */
+    bool in_place;             /* the result has its room already */
     const jask_array *read[3]; /* checked for changes at the end; NULL: none */
     bool empty;
     jk_blocks_problem problem; /* ndim, shape, sizes of work */
     jk_block_job job;
+    jk_budget budget;
     jk_blocks plan;
 } jk_block_op;
 

@@ -43,7 +43,7 @@ jask_status jk_budget_of(jask_context *ctx, const jk_result_place *place, jk_bud
     jask_status st = JASK_OK;
     if (place->output)
         b.result_bytes = jk_output_memory(place->output, place->bytes, place->resumes);
-    else
+    else if (place->bytes > 0)
         st = scratch_memory(ctx, place->bytes, &b.result_bytes, err);
     if (!st && b.result_bytes > 0)
         st = jk_memory_available("", &b.available_bytes, b.source, sizeof b.source, err);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Memory limits that are real: jask-gemm is watched while it runs, and put into a memory control group far
-smaller than its files. usage: run.py JASK-GEMM   (TAP on stdout)"""
+smaller than its files. usage: run.py JASK-GEMM JASK-ADD   (TAP on stdout)"""
 import contextlib
 import json
 import os
@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 import group as group_of  # noqa: E402
 import tap  # noqa: E402
 
-GEMM = os.path.abspath(sys.argv[1])
+GEMM, ADD = (os.path.abspath(path) for path in sys.argv[1:3])
 MIB = 1 << 20
 ALLOWANCE = 32 * MIB  # the library, its threads' stacks and what the BLAS keeps for itself
 
@@ -175,6 +175,11 @@ def a_result_in_memory_takes_its_part():
             run = subprocess.run([GEMM] + asked, capture_output=True, text=True, check=True,
                                  preexec_fn=group_of.enter(group))
             assert 'cut from 200MiB' in run.stderr and 'takes 97656KiB of' in run.stderr, run.stderr
+            os.remove(ram + '/c.npy')
+            write_ones('flat.npy', 5000, 5000)
+            run = subprocess.run([ADD, 'flat.npy', 'flat.npy', '-b', '200MiB', '-o', ram + '/c.npy', '--json'],
+                                 capture_output=True, text=True, check=True, preexec_fn=group_of.enter(group))
+            assert json.loads(run.stdout)['budget_bytes'] <= 0.8 * (256 * MIB - size), run.stdout
             os.remove(ram + '/c.npy')
             write_ones('thin.npy', 8190, 8)
             run = subprocess.run([GEMM] + asked, capture_output=True, text=True, check=False,
