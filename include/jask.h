@@ -480,7 +480,7 @@ JASK_API jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out, 
 /** What an operation did. Seconds of stages overlap, so they may add up to more than `seconds`. */
 typedef struct jask_report {
     size_t struct_size;
-    char op[16]; /**< "dot", "matmul", "add" */
+    char op[16]; /**< "dot", "matmul", "dot_backward", "add" */
     jask_dtype dtype;
     char device[64]; /**< the one that did the work */
     jask_plan_info plan;
@@ -588,6 +588,48 @@ JASK_API jask_status jask_dot_plan(jask_context *ctx, const jask_array *a, const
 JASK_API jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, int64_t m, int64_t n,
                                          int64_t k, const jask_dot_args *args, jask_plan **out,
                                          jask_error *err);
+
+/** Which gradients are to be made, and how. */
+typedef struct jask_dot_backward_args {
+    size_t struct_size;
+    double alpha;          /**< 1; that of the product */
+    int transpose_a;       /**< 0; as in the product */
+    int transpose_b;       /**< 0 */
+    const char *da_output; /**< path of dA, a .npy. NULL: a nameless array in scratch */
+    const char *db_output;
+    int accumulate_a; /**< 0 replaces what da_output holds; non-zero adds dA to it */
+    int accumulate_b;
+} jask_dot_backward_args;
+
+JASK_API void jask_dot_backward_args_init(jask_dot_backward_args *args, size_t struct_size);
+
+/** The gradients of D = alpha * op(A) * op(B) with respect to A and B, given dd, that with respect to D.
+ *
+ *  A, B and dd are as in jask_matmul, dd of D's shape; dA and dB have the shapes and the type of A and
+ *  B as they are stored, in C order: dA = alpha * dd * op(B)', dB = alpha * op(A)' * dd, transposed where
+ *  the operand is. Where A or B was broadcast over batches its gradient is the sum over them; jask makes
+ *  that sum for a matrix without batches where the rows of both factors follow one another in their
+ *  files, and refuses it in words elsewhere.
+ *
+ *  A gradient is made when its output is named or its array taken; the other one costs nothing. Where A
+ *  and B are one array its gradient is one: the sum of both terms, as dA. A gradient with a name
+ *  replaces what bore it, or, accumulated, is added to it; both appear together at the end, when all is
+ *  computed. In the report, plan and counts are those of all products, m, n, k and tiles those of the
+ *  first; the planner `page` plans with the reference's number of blocks for gradients.
+ *  @return as jask_matmul. After any failure the outputs are as they were before; only where naming
+ *          the second one fails does the first have its new name. */
+JASK_API jask_status jask_dot_backward(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                       const jask_array *dd, const jask_dot_backward_args *args,
+                                       jask_array **out_da, jask_array **out_db,
+                                       jask_report *report, jask_error *err);
+
+/** Make the plans that jask_dot_backward would follow, without reading any data: of the products for dA
+ *  and dB where the places are not NULL; where A and B are one array, of the two products for dA.
+ *  @return as jask_dot_backward, less IO and CANCELED. */
+JASK_API jask_status jask_dot_backward_plan(jask_context *ctx, const jask_array *a,
+                                            const jask_array *b, const jask_array *dd,
+                                            const jask_dot_backward_args *args, jask_plan **out_da,
+                                            jask_plan **out_db, jask_error *err);
 
 /** What jask_dot_verify found. A row's z is its difference to the exact product along a random
  *  vector, in units of the rounding error to be expected (runtime/verify_verdict.c has the formula). */

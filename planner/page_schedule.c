@@ -21,7 +21,8 @@ bool jk_plan_page(const jk_problem *problem, const jk_machine *machine, bool pip
     int64_t a[2], b[2], c[2];
     int64_t *pages[3] = {a, b, c};
     for (int i = 0; i < 3; i++) {
-        if (jask_page_shape(room, dtype, 2, shapes[i], 2, JASK_FORWARD, pipelined, pages[i], NULL))
+        if (jask_page_shape(room, dtype, 2, shapes[i], 2, problem->phase, pipelined, pages[i],
+                            NULL))
             return false;
     }
     int64_t slots = pipelined ? 2 : 1;

@@ -83,9 +83,9 @@ static jask_status check_problem(const jk_problem *p, jask_error *err)
     return st;
 }
 
-static uint64_t least_room(bool pipelined)
+static uint64_t least_room(const jk_problem *p, bool pipelined)
 {
-    return (uint64_t)jask_peak_blocks(2, JASK_FORWARD, pipelined) * LEAST_PAGE_BYTES;
+    return (uint64_t)jask_peak_blocks(2, p->phase, pipelined) * LEAST_PAGE_BYTES;
 }
 
 static bool choose(const jk_problem *p, const jk_machine *machine, jk_planner planner,
@@ -113,7 +113,7 @@ static bool is_empty(const jk_problem *p)
 /* To within a 64th; UINT64_MAX where no room is large enough. */
 static uint64_t least_countable_room(const jk_problem *p, jk_planner planner, bool pipelined)
 {
-    uint64_t room = least_room(pipelined), step = room;
+    uint64_t room = least_room(p, pipelined), step = room;
     if (is_empty(p) || countable(p, planner, pipelined, room))
         return room;
     while (!countable(p, planner, pipelined, room + step)) {
@@ -156,7 +156,7 @@ static jask_status check_budget(const jk_problem *p, const jk_machine *machine, 
                                 bool pipelined, jask_error *err)
 {
     if (machine->device_bytes >= machine->reserve_bytes &&
-        machine->device_bytes - machine->reserve_bytes >= least_room(pipelined))
+        machine->device_bytes - machine->reserve_bytes >= least_room(p, pipelined))
         return JASK_OK;
     uint64_t least = jk_plan_least_budget(p, machine, planner, pipelined);
     char reserve[64] = "";

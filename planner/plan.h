@@ -14,7 +14,8 @@ typedef struct jk_problem {
     bool gram;   /* op(B) is the transpose of op(A), out of the same file: X'X or XX' */
     /* In files, where elements are converted on the way; 0: as on the device. */
     int a_file_bytes, b_file_bytes, c_file_bytes, d_file_bytes;
-    int64_t batches; /* products of these extents, one after the other; 0 is 1 */
+    int64_t batches;  /* products of these extents, one after the other; 0 is 1 */
+    jask_phase phase; /* how many blocks the reference's pages share the memory with */
 } jk_problem;
 
 static inline int64_t jk_problem_batches(const jk_problem *problem)

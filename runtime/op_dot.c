@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A product on its way from arguments to a job. */
@@ -69,62 +68,15 @@ static jask_status check_type(const jk_dot *dot, const jk_matrix *matrix, const 
     return JASK_OK;
 }
 
-static jask_status check_inner(const jk_dot *dot, jask_error *err)
-{
-    const jk_matrix *a = &dot->a.matrix, *b = &dot->b.matrix;
-    if (jk_wanted_cols(a) == jk_wanted_rows(b))
-        return JASK_OK;
-    return jk_fail(err, JASK_ERR_ARG,
-                   "shapes do not fit: %s '%s' is %" PRId64 " x %" PRId64 ", %s '%s' is %" PRId64
-                   " x %" PRId64 "; the columns of the first must equal the rows of the second",
-                   dot->args.transpose_a ? "the transpose of A" : "A", a->path, jk_wanted_rows(a),
-                   jk_wanted_cols(a), dot->args.transpose_b ? "the transpose of B" : "B", b->path,
-                   jk_wanted_rows(b), jk_wanted_cols(b));
-}
-
-/* The result's dimensions: batches, then rows and columns, as far as A and B have them. */
-static jask_status set_shape(jk_dot *dot, jk_lacks lacks, jask_error *err)
-{
-    jk_job *job = &dot->job;
-    int ndim = job->batches.ndim;
-    if (ndim + !lacks.rows + !lacks.cols > JASK_MAX_DIMS)
-        return jk_fail(err, JASK_ERR_UNSUPPORTED, "the product has more than %d dimensions",
-                       JASK_MAX_DIMS);
-    memcpy(job->shape, job->batches.extents, (size_t)ndim * sizeof *job->shape);
-    if (!lacks.rows)
-        job->shape[ndim++] = job->m;
-    if (!lacks.cols)
-        job->shape[ndim++] = job->n;
-    job->ndim = ndim;
-    return JASK_OK;
-}
-
-static void put_shape(int ndim, const int64_t *shape, char *text, size_t size)
-{
-    size_t used = 0;
-    snprintf(text, size, "%s", "of no dimensions");
-    for (int d = 0; d < ndim; d++) {
-        int len = snprintf(text + used, size - used, "%s%" PRId64, d ? " x " : "", shape[d]);
-        used += len < 0 ? 0 : (size_t)len;
-        if (used >= size)
-            return;
-    }
-}
-
 static jask_status take_c(jk_dot *dot, jk_lacks lacks, jask_error *err)
 {
     const jask_array *c = dot->args.c;
     jk_job *job = &dot->job;
     jk_operand op;
     jask_status st;
-    if (c->layout.ndim != job->ndim ||
-        memcmp(c->layout.shape, job->shape, (size_t)job->ndim * sizeof *job->shape) != 0) {
-        char is[128], must[128];
-        put_shape(c->layout.ndim, c->layout.shape, is, sizeof is);
-        put_shape(job->ndim, job->shape, must, sizeof must);
-        return jk_fail(err, JASK_ERR_ARG, "C '%s' is %s but the product is %s", c->path, is, must);
-    }
-    st = jk_operand_of(c, lacks, false, "C", &op, err);
+    st = jk_check_shape(c, "C", "the product", job->ndim, job->shape, err);
+    if (!st)
+        st = jk_operand_of(c, lacks, false, "C", &op, err);
     if (!st)
         st = check_type(dot, &op.matrix, "C", err);
     if (st)
@@ -177,7 +129,7 @@ static jask_status check_operands(jk_dot *dot, const jask_array *a, const jask_a
     if (!st)
         st = check_type(dot, &job->b, "B", err);
     if (!st)
-        st = check_inner(dot, err);
+        st = jk_check_inner(&job->a, &job->b, err);
     if (!st)
         st = jk_batches_of(&dot->a, &dot->b, &job->batches, err);
     if (st)
@@ -185,7 +137,7 @@ static jask_status check_operands(jk_dot *dot, const jask_array *a, const jask_a
     job->m = jk_wanted_rows(&job->a);
     job->n = jk_wanted_cols(&job->b);
     job->k = jk_wanted_cols(&job->a);
-    st = set_shape(dot, lacks, err);
+    st = jk_product_shape(&job->batches, lacks, job->m, job->n, &job->ndim, job->shape, err);
     if (!st && dot->args.beta != 0)
         st = take_c(dot, lacks, err);
     if (!st)

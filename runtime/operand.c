@@ -3,6 +3,8 @@
 #include "runtime/dtype.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 static jask_status check_dims(const jask_array *array, int own, const char *what, jask_error *err)
 {
@@ -79,6 +81,57 @@ jask_status jk_batches_of(const jk_operand *a, const jk_operand *b, jk_batches *
     return JASK_OK;
 }
 
+jask_status jk_check_inner(const jk_matrix *a, const jk_matrix *b, jask_error *err)
+{
+    if (jk_wanted_cols(a) == jk_wanted_rows(b))
+        return JASK_OK;
+    return jk_fail(err, JASK_ERR_ARG,
+                   "shapes do not fit: A '%s' as it is used is %" PRId64 " x %" PRId64
+                   ", B '%s' is %" PRId64 " x %" PRId64
+                   "; the columns of the first must equal the rows of the second",
+                   a->path, jk_wanted_rows(a), jk_wanted_cols(a), b->path, jk_wanted_rows(b),
+                   jk_wanted_cols(b));
+}
+
+jask_status jk_product_shape(const jk_batches *batches, jk_lacks lacks, int64_t m, int64_t n,
+                             int *out_ndim, int64_t *out_shape, jask_error *err)
+{
+    int ndim = batches->ndim;
+    if (ndim + !lacks.rows + !lacks.cols > JASK_MAX_DIMS)
+        return jk_fail(err, JASK_ERR_UNSUPPORTED, "the product has more than %d dimensions",
+                       JASK_MAX_DIMS);
+    memcpy(out_shape, batches->extents, (size_t)ndim * sizeof *out_shape);
+    if (!lacks.rows)
+        out_shape[ndim++] = m;
+    if (!lacks.cols)
+        out_shape[ndim++] = n;
+    *out_ndim = ndim;
+    return JASK_OK;
+}
+
+static void put_shape(int ndim, const int64_t *shape, char *text, size_t size)
+{
+    size_t used = 0;
+    snprintf(text, size, "%s", "without dimensions");
+    for (int d = 0; d < ndim && used < size; d++) {
+        int len = snprintf(text + used, size - used, "%s%" PRId64, d ? " x " : "", shape[d]);
+        used += len < 0 ? 0 : (size_t)len;
+    }
+}
+
+jask_status jk_check_shape(const jask_array *array, const char *what, const char *owner, int ndim,
+                           const int64_t *shape, jask_error *err)
+{
+    const jk_layout *layout = &array->layout;
+    char is[128], must[128];
+    if (layout->ndim == ndim && memcmp(layout->shape, shape, (size_t)ndim * sizeof *shape) == 0)
+        return JASK_OK;
+    put_shape(layout->ndim, layout->shape, is, sizeof is);
+    put_shape(ndim, shape, must, sizeof must);
+    return jk_fail(err, JASK_ERR_ARG, "%s '%s' is %s but %s is %s", what, array->path, is, owner,
+                   must);
+}
+
 void jk_batches_set_dense(jk_batches *batches, int array, uint64_t matrix_bytes)
 {
     uint64_t step = matrix_bytes;
@@ -104,6 +157,27 @@ int64_t jk_batches_fold(jk_batches *batches, const jk_matrix *a, const jk_matrix
         if (__builtin_mul_overflow(a->rows, times, &rows) ||
             __builtin_mul_overflow(rows, extent, &rows))
             break;
+        batches->ndim--;
+        times *= extent;
+        batches->count /= jk_max(extent, 1);
+    }
+    return times;
+}
+
+int64_t jk_batches_fold_depth(jk_batches *batches, jk_matrix *a, jk_matrix *b)
+{
+    int64_t times = 1;
+    if (!a->trans || b->trans)
+        return 1;
+    while (batches->ndim > 0) {
+        int last = batches->ndim - 1;
+        int64_t extent = batches->extents[last];
+        if (extent != 1 && (batches->steps[JK_ARRAY_A][last] != (uint64_t)a->rows * a->row_bytes ||
+                            batches->steps[JK_ARRAY_B][last] != (uint64_t)b->rows * b->row_bytes))
+            break;
+        if (__builtin_mul_overflow(a->rows, extent, &a->rows))
+            break;
+        b->rows = a->rows;
         batches->ndim--;
         times *= extent;
         batches->count /= jk_max(extent, 1);

@@ -48,6 +48,17 @@ typedef struct jk_batches {
 jask_status jk_batches_of(const jk_operand *a, const jk_operand *b, jk_batches *out,
                           jask_error *err);
 
+/* ARG, with both shapes, when op(A) has not as many columns as op(B) has rows. */
+jask_status jk_check_inner(const jk_matrix *a, const jk_matrix *b, jask_error *err);
+
+/* The product's dimensions: batches, then m and n unless A, or B, lacks them. */
+jask_status jk_product_shape(const jk_batches *batches, jk_lacks lacks, int64_t m, int64_t n,
+                             int *out_ndim, int64_t *out_shape, jask_error *err);
+
+/* ARG unless `array`, called `what`, has the shape that `owner` has. */
+jask_status jk_check_shape(const jask_array *array, const char *what, const char *owner, int ndim,
+                           const int64_t *shape, jask_error *err);
+
 /* The steps of an array whose batches are those of the result, matrix_bytes each, one behind the
  * other. */
 void jk_batches_set_dense(jk_batches *batches, int array, uint64_t matrix_bytes);
@@ -56,6 +67,10 @@ void jk_batches_set_dense(jk_batches *batches, int array, uint64_t matrix_bytes)
  * read or written follow one another: then that many times more rows are one product. Returns how
  * many times. */
 int64_t jk_batches_fold(jk_batches *batches, const jk_matrix *a, const jk_matrix *c);
+
+/* The same for a sum over batches: the rows of a transposed A and of B follow one another, and are
+ * that many times more indices of k. */
+int64_t jk_batches_fold_depth(jk_batches *batches, jk_matrix *a, jk_matrix *b);
 
 /* `matrix`, which is the first of its array, in batch number `batch`. */
 jk_matrix jk_batch_matrix(const jk_batches *batches, int array, const jk_matrix *matrix,

@@ -70,6 +70,7 @@ static jk_problem describe_problem(const jk_job *job)
         .read_c = job->beta != 0,
         .gram = job->batches.count == 1 && jk_matrix_is_transpose(&job->a, &job->b),
         .batches = job->batches.count,
+        .phase = job->backward ? JASK_BACKWARD : JASK_FORWARD,
     };
 }
 
@@ -184,8 +185,11 @@ static jask_status check_inputs(const jk_job *job, jask_error *err)
 /* Fill the result: by the pipeline, or without one where there is nothing to multiply. */
 static jask_status compute(jk_job *job, const jk_share *share, jask_error *err)
 {
-    jk_product product = describe_product(job);
+    jk_product product;
     jask_status st;
+    if (job->adds_to)
+        job->c = matrix_of_result(job->adds_to);
+    product = describe_product(job);
     product.d = matrix_of_result(job);
     product.resume = job->resume;
     product.first_tile = job->resume ? jk_resume_tiles(job->resume) : 0;

@@ -116,6 +116,14 @@ static const row rows[] = {
      "the C that --beta adds; not read when beta is 0"},
     {"alpha", 0, read_real, FIELD(alpha), CLI_ADD, 0, "X", REAL_SHOULD, "multiply A by X [1]"},
     {"beta", 0, read_real, FIELD(beta), CLI_ADD, 0, "X", REAL_SHOULD, "multiply B by X [1]"},
+    {"backward", 0, NULL, FIELD(backward), CLI_GEMM, 0, NULL, NULL,
+     "make gradients of A B: the files are A B DD, the last that of the product"},
+    {"da", 0, read_text, FIELD(da), CLI_GEMM, 0, "FILE", FILE_SHOULD,
+     "write the gradient of A to FILE, a .npy"},
+    {"db", 0, read_text, FIELD(db), CLI_GEMM, 0, "FILE", FILE_SHOULD,
+     "write the gradient of B to FILE, a .npy"},
+    {"accumulate", 0, NULL, FIELD(accumulate), CLI_GEMM, 0, NULL, NULL,
+     "add gradients to what their files hold"},
     {"budget", 'b', read_size, FIELD(budget_bytes), ALL, 0, "SIZE", SIZE_SHOULD,
      "bytes in memory at once: tiles, staging, buffers [half of what is available]"},
     {"host-budget", 0, read_size, FIELD(host_budget_bytes), ALL, 0, "SIZE", SIZE_SHOULD,
@@ -232,10 +240,27 @@ static int read_option(cli_options *o, const row *r)
     return CLI_USAGE;
 }
 
+static int check_backward(const cli_options *o)
+{
+    if (o->size.m >= 0 || o->c || !isnan(o->beta) || o->output || o->resume || o->verify ||
+        o->trace)
+        return refuse(o, "--backward goes with files, --da and --db alone: no --size, --c, --beta, "
+                         "--output, --resume, --trace or --verify");
+    if (o->file_count != 3)
+        return refuse(o, "--backward needs three input files: A B DD");
+    if (!o->da && !o->db)
+        return refuse(o, "--backward needs --da or --db: which gradient, and where to?");
+    return -1;
+}
+
 /* What jask-gemm cannot make sense of together. */
 static int check_gemm(const cli_options *o)
 {
     bool sized = o->size.m >= 0;
+    if (o->backward)
+        return check_backward(o);
+    if (o->da || o->db || o->accumulate)
+        return refuse(o, "--da, --db and --accumulate go with --backward");
     if (sized && o->file_count > 0)
         return refuse(o, "--size makes its own inputs: no files go with it");
     if (sized && o->c)
@@ -318,6 +343,7 @@ static void print_help(cli_tool tool)
 {
     puts(tool == CLI_GEMM  ? "Usage: jask-gemm [options] A B -o D\n"
                              "       jask-gemm [options] --size MxNxK\n"
+                             "       jask-gemm [options] --backward A B DD --da DA --db DB\n"
                              "D = alpha A B + beta C, on files that need not fit in memory.\n"
          : tool == CLI_ADD ? "Usage: jask-add [options] A B -o D\n"
                              "       jask-add [options] A B --in-place\n"

@@ -42,6 +42,8 @@ typedef struct cli_options {
     int overflow; /* a jask_overflow: the words are in its order */
     bool in_place;
     const char *trace;
+    bool backward, accumulate;
+    const char *da, *db;
     bool plan, verify, json, quiet;
     int verbose; /* 0 to 2 */
     int progress;

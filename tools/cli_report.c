@@ -139,7 +139,11 @@ void cli_report_json(const cli_result *result)
     cli_json_text(&json, "cache", cache_state(result));
     cli_json_text(&json, "note", r->note);
     cli_json_raw(&json, "plan", result->plan_json);
+    if (result->second_plan_json)
+        cli_json_raw(&json, "second_plan", result->second_plan_json);
     cli_json_text(&json, "output", result->output);
+    if (result->second_output)
+        cli_json_text(&json, "second_output", result->second_output);
     if (!result->sum)
         write_verification(&json, result->verification);
     cli_json_end(&json, '}');
@@ -235,4 +239,6 @@ void cli_report_text(const cli_options *options, const cli_result *result)
     if (!result->sum)
         verified_row(result->verification);
     text_row("output", result->output ? result->output : "(scratch)");
+    if (result->second_output)
+        text_row("", result->second_output);
 }

@@ -8,11 +8,13 @@
 typedef struct cli_result {
     const jask_report *report;
     const char *plan_json;
+    const char *second_plan_json;          /* of two gradients; NULL: there is none */
     const jask_verification *verification; /* NULL: not asked for */
     const char *output;                    /* NULL: scratch */
-    uint64_t input_bytes;                  /* of the distinct files that are read */
-    const jask_array_info *sum;            /* the result of a sum; NULL for a product */
-    int run;                               /* from 1 */
+    const char *second_output;
+    uint64_t input_bytes;       /* of the distinct files that are read */
+    const jask_array_info *sum; /* the result of a sum; NULL for a product */
+    int run;                    /* from 1 */
 } cli_result;
 
 /* A plan as text or JSON, to be freed; NULL without memory. */

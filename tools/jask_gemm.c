@@ -14,15 +14,19 @@ typedef struct job {
     const cli_options *options;
     cli_progress progress;
     jask_context *ctx;
-    jask_array *a, *b, *c;
+    jask_array *a, *b, *c; /* of gradients, c is that of the product */
     jask_dot_args args;
+    jask_dot_backward_args gradients;
     jask_plan *plan;
-    char *plan_json;
+    jask_plan *second; /* of the two of gradients; else NULL */
+    char *plan_json, *second_json;
 } job;
 
 static void close_job(job *j)
 {
     free(j->plan_json);
+    free(j->second_json);
+    jask_plan_close(j->second);
     jask_plan_close(j->plan);
     jask_array_close(j->c);
     jask_array_close(j->b);
@@ -59,6 +63,8 @@ static jask_status open_inputs(job *j, jask_error *err)
     jask_status st = jask_array_open(o->files[0], &j->a, err);
     if (st == JASK_OK)
         st = jask_array_open(o->files[1], &j->b, err);
+    if (st == JASK_OK && o->backward)
+        st = jask_array_open(o->files[2], &j->c, err);
     if (st == JASK_OK && o->c && o->beta != 0)
         st = jask_array_open(o->c, &j->c, err);
     j->args.c = j->c;
@@ -79,6 +85,13 @@ static jask_status open_job(job *j, const cli_options *options, jask_error *err)
     j->args.output = options->output;
     j->args.resume = options->resume;
     j->args.trace = options->trace;
+    jask_dot_backward_args_init(&j->gradients, sizeof j->gradients);
+    j->gradients.alpha = options->alpha;
+    j->gradients.transpose_a = options->transpose_a;
+    j->gradients.transpose_b = options->transpose_b;
+    j->gradients.da_output = options->da;
+    j->gradients.db_output = options->db;
+    j->gradients.accumulate_a = j->gradients.accumulate_b = options->accumulate;
     jask_status st = cli_context_open(options, &j->progress, &j->ctx, err);
     if (st != JASK_OK)
         return st;
@@ -99,10 +112,29 @@ static bool has_batches(const job *j)
     return dims_of(j->a) > 2 || dims_of(j->b) > 2;
 }
 
+static jask_status make_gradient_plans(job *j, jask_error *err)
+{
+    const cli_options *o = j->options;
+    jask_plan *da = NULL, *db = NULL;
+    jask_status st = jask_dot_backward_plan(j->ctx, j->a, j->b, j->c, &j->gradients,
+                                            o->da ? &da : NULL, o->db ? &db : NULL, err);
+    if (st != JASK_OK)
+        return st;
+    j->plan = da ? da : db;
+    j->second = da ? db : NULL;
+    j->plan_json = cli_plan_text(j->plan, 1);
+    j->second_json = j->second ? cli_plan_text(j->second, 1) : NULL;
+    return j->plan_json && (!j->second || j->second_json)
+               ? JASK_OK
+               : cli_set_error(err, JASK_ERR_NOMEM, "no memory for the plans' texts");
+}
+
 static jask_status make_plan(job *j, jask_error *err)
 {
     const cli_options *o = j->options;
     const cli_sizes *s = &o->size;
+    if (o->backward)
+        return make_gradient_plans(j, err);
     jask_status st =
         j->a ? (has_batches(j) ? jask_matmul_plan : jask_dot_plan)(j->ctx, j->a, j->b, &j->args,
                                                                    &j->plan, err)
@@ -112,6 +144,12 @@ static jask_status make_plan(job *j, jask_error *err)
     j->plan_json = cli_plan_text(j->plan, 1);
     return j->plan_json ? JASK_OK
                         : cli_set_error(err, JASK_ERR_NOMEM, "no memory for the plan's text");
+}
+
+static jask_status print_plans(job *j, jask_error *err)
+{
+    jask_status st = cli_print_plan(j->options, j->plan, err);
+    return st == JASK_OK && j->second ? cli_print_plan(j->options, j->second, err) : st;
 }
 
 /* Bytes of the inputs, a file that is given twice counted once. */
@@ -151,9 +189,13 @@ static jask_status run_once(job *j, int run, bool *out_passed, jask_error *err)
     jask_verification found = {.struct_size = sizeof found};
     jask_array *d = NULL;
     bool keep = o->verify || !o->output;
+    const char *output = o->backward ? (o->da ? o->da : o->db) : o->output;
     cli_progress_begin(&j->progress, "product");
-    jask_status st = (has_batches(j) ? jask_matmul : jask_dot)(j->ctx, j->a, j->b, &j->args,
-                                                               keep ? &d : NULL, &report, err);
+    jask_status st =
+        o->backward
+            ? jask_dot_backward(j->ctx, j->a, j->b, j->c, &j->gradients, NULL, NULL, &report, err)
+            : (has_batches(j) ? jask_matmul : jask_dot)(j->ctx, j->a, j->b, &j->args,
+                                                        keep ? &d : NULL, &report, err);
     cli_progress_end(&j->progress, st == JASK_OK);
     if (st == JASK_OK && o->verify)
         st = verify(j, d, &found, err);
@@ -163,7 +205,9 @@ static jask_status run_once(job *j, int run, bool *out_passed, jask_error *err)
     cli_result result = {.report = &report,
                          .plan_json = j->plan_json,
                          .verification = o->verify ? &found : NULL,
-                         .output = o->output,
+                         .output = output,
+                         .second_plan_json = j->second_json,
+                         .second_output = o->da ? o->db : NULL,
                          .input_bytes = input_bytes(j),
                          .run = run};
     if (o->json)
@@ -201,7 +245,7 @@ int main(int argc, char **argv)
     if (st == JASK_OK)
         st = make_plan(&j, &err);
     if (st == JASK_OK)
-        st = options.plan ? cli_print_plan(&options, j.plan, &err) : run_all(&j, &passed, &err);
+        st = options.plan ? print_plans(&j, &err) : run_all(&j, &passed, &err);
     code = passed ? CLI_OK : CLI_MISMATCH;
     if (st != JASK_OK)
         code = cli_fail(&options, &err);

@@ -1,0 +1,359 @@
+/* jask_dot_backward: the gradients of a product with respect to its operands.
+ *
+ * Of D = alpha op(A) op(B), with G the gradient with respect to D, those with respect to op(A) and
+ * op(B) are alpha G op(B)' and alpha op(A)' G. Where op is a transpose, the gradient with respect to
+ * what is stored is its transpose: alpha op(B) G' and alpha G' op(A). */
+#include "runtime/plan_api.h"
+#include "runtime/product_job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct jk_backward {
+    jask_context *ctx;
+    jask_dot_backward_args args;
+    jk_lacks lacks; /* of D: A, or B, is a vector */
+    jk_operand a, b, g;
+    jk_job jobs[2];
+    int count;
+    jask_array *before[2]; /* gradients that are added to */
+    jask_array **places[2];
+} jk_backward;
+
+void jask_dot_backward_args_init(jask_dot_backward_args *args, size_t struct_size)
+{
+    jask_dot_backward_args fresh = {.alpha = 1};
+    jk_struct_out(args, struct_size, &fresh, sizeof fresh);
+}
+
+static void read_args(jk_backward *w, const jask_dot_backward_args *args)
+{
+    jask_dot_backward_args_init(&w->args, sizeof w->args);
+    if (args && args->struct_size > sizeof args->struct_size)
+        memcpy(&w->args, args,
+               args->struct_size < sizeof w->args ? args->struct_size : sizeof w->args);
+}
+
+/* ---- operands ---- */
+
+static jask_status check_gradient(const jk_backward *w, const jask_array *g, jask_error *err)
+{
+    const jk_matrix *a = &w->a.matrix, *b = &w->b.matrix;
+    jk_batches batches;
+    int64_t shape[JASK_MAX_DIMS];
+    int ndim;
+    jask_status st = jk_check_inner(a, b, err);
+    if (!st)
+        st = jk_batches_of(&w->a, &w->b, &batches, err);
+    if (!st)
+        st = jk_product_shape(&batches, w->lacks, jk_wanted_rows(a), jk_wanted_cols(b), &ndim,
+                              shape, err);
+    return st ? st : jk_check_shape(g, "dD", "the product", ndim, shape, err);
+}
+
+static jask_status check_type(const jk_operand *op, jask_dtype dtype, const char *what,
+                              jask_error *err)
+{
+    if (op->matrix.dtype == dtype && (dtype == JASK_F32 || dtype == JASK_F64))
+        return JASK_OK;
+    return jk_fail(err, JASK_ERR_UNSUPPORTED,
+                   "%s '%s' is %s; gradients are made of arrays of one type, f32 or f64: convert "
+                   "it first",
+                   what, op->matrix.path, jask_dtype_name(op->matrix.dtype));
+}
+
+static jask_status take_operands(jk_backward *w, const jask_array *a, const jask_array *b,
+                                 const jask_array *g, jask_error *err)
+{
+    jask_dtype dtype = a->layout.dtype;
+    jask_status st;
+    w->lacks = (jk_lacks){.rows = a->layout.ndim == 1, .cols = b->layout.ndim == 1};
+    st = jk_operand_of(a, (jk_lacks){.rows = w->lacks.rows},
+                       w->args.transpose_a != 0 && !w->lacks.rows, "A", &w->a, err);
+    if (!st)
+        st = jk_operand_of(b, (jk_lacks){.cols = w->lacks.cols},
+                           w->args.transpose_b != 0 && !w->lacks.cols, "B", &w->b, err);
+    if (!st)
+        st = check_gradient(w, g, err);
+    if (!st)
+        st = jk_operand_of(g, w->lacks, false, "dD", &w->g, err);
+    if (!st)
+        st = check_type(&w->a, dtype, "A", err);
+    if (!st)
+        st = check_type(&w->b, dtype, "B", err);
+    if (!st)
+        st = check_type(&w->g, dtype, "dD", err);
+    if (!st && !(dtype == JASK_F32 ? isfinite((float)w->args.alpha) : isfinite(w->args.alpha)))
+        st = jk_fail(err, JASK_ERR_ARG, "alpha must be a finite number in %s",
+                     jask_dtype_name(dtype));
+    return st;
+}
+
+static jk_operand turned(const jk_operand *op)
+{
+    jk_operand out = *op;
+    out.matrix.trans = !out.matrix.trans;
+    return out;
+}
+
+/* ---- products ---- */
+
+/* What one gradient is made of. `of` is the operand it belongs to. */
+typedef struct jk_term {
+    const char *name; /* "dA" */
+    const jask_array *of;
+    const jk_operand *op;
+    jk_operand left, right;
+    const jask_array *left_array, *right_array;
+} jk_term;
+
+static jk_term term_of_a(const jk_backward *w, const jask_array *a, const jask_array *b,
+                         const jask_array *g)
+{
+    bool transposed = w->args.transpose_a && !w->lacks.rows;
+    return transposed ? (jk_term){"dA", a, &w->a, w->b, turned(&w->g), b, g}
+                      : (jk_term){"dA", a, &w->a, w->g, turned(&w->b), g, b};
+}
+
+static jk_term term_of_b(const jk_backward *w, const jask_array *a, const jask_array *b,
+                         const jask_array *g)
+{
+    bool transposed = w->args.transpose_b && !w->lacks.cols;
+    return transposed ? (jk_term){"dB", b, &w->b, turned(&w->g), w->a, g, a}
+                      : (jk_term){"dB", b, &w->b, turned(&w->a), w->g, a, g};
+}
+
+/* The gradient has fewer batches than the product where its operand was broadcast: sums over those
+ * are taken as a longer k where the rows of both factors follow one another. */
+static jask_status sum_batches(jk_job *job, const jk_term *term, jask_error *err)
+{
+    int64_t batches = 1, times;
+    for (int d = 0; d < term->op->batch_ndim; d++)
+        batches *= term->op->batch_shape[d];
+    if (batches == job->batches.count)
+        return JASK_OK;
+    times = batches == 1 ? jk_batches_fold_depth(&job->batches, &job->a, &job->b) : 1;
+    if (job->batches.count > 1)
+        return jk_fail(err, JASK_ERR_UNSUPPORTED,
+                       "%s needs a sum over batches that '%s' is broadcast along, which jask makes "
+                       "only for an operand without batches whose factors lie in rows; repeat the "
+                       "operand for each batch instead",
+                       term->name, term->of->path);
+    job->k *= times;
+    return JASK_OK;
+}
+
+static jask_status make_job(jk_backward *w, const jk_term *term, jk_job *job, jask_error *err)
+{
+    const jk_layout *of = &term->of->layout;
+    uint64_t bytes;
+    jask_status st;
+    *job = (jk_job){
+        .ctx = w->ctx,
+        .input_a = term->left_array,
+        .input_b = term->right_array,
+        .a = term->left.matrix,
+        .b = term->right.matrix,
+        .m = jk_wanted_rows(&term->left.matrix),
+        .n = jk_wanted_cols(&term->right.matrix),
+        .k = jk_wanted_cols(&term->left.matrix),
+        .dtype = of->dtype,
+        .alpha = w->args.alpha,
+        .ndim = of->ndim,
+        .backward = true,
+    };
+    memcpy(job->shape, of->shape, sizeof job->shape);
+    st = jk_batches_of(&term->left, &term->right, &job->batches, err);
+    if (!st && job->batches.count == 0) {
+        job->batches = (jk_batches){.count = 1};
+        job->k = 0; /* a sum over nothing */
+        if (of->elements == 0)
+            job->m = 0;
+    }
+    if (!st)
+        st = sum_batches(job, term, err);
+    if (st)
+        return st;
+    bytes = (uint64_t)job->m * (uint64_t)job->n * jask_dtype_size(job->dtype);
+    jk_batches_set_dense(&job->batches, JK_ARRAY_C, bytes);
+    jk_batches_set_dense(&job->batches, JK_ARRAY_D, bytes);
+    return JASK_OK;
+}
+
+/* The gradient that lies under the output's name is C of the product. */
+static jask_status add_to_output(jk_job *job, const jk_term *term, jask_array **before,
+                                 jask_error *err)
+{
+    const jk_layout *of = &term->of->layout;
+    jk_lacks lacks = {.rows = of->ndim == 1};
+    jk_operand op;
+    jask_status st;
+    if (!job->output)
+        return jk_fail(err, JASK_ERR_ARG, "to accumulate %s, its output must be named", term->name);
+    st = jask_array_open(job->output, before, err);
+    if (st)
+        return jk_fail_in(err, st, "the gradient to add %s to", term->name);
+    st = jk_check_shape(*before, term->name, "its operand", of->ndim, of->shape, err);
+    if (!st && (*before)->layout.dtype != job->dtype)
+        st = jk_fail(err, JASK_ERR_ARG, "'%s' is %s but %s is %s", job->output,
+                     jask_dtype_name((*before)->layout.dtype), term->name,
+                     jask_dtype_name(job->dtype));
+    if (!st)
+        st = jk_operand_of(*before, lacks, false, term->name, &op, err);
+    if (st)
+        return st;
+    job->c = op.matrix;
+    if (of->ndim == 1 && job->n == 1) { /* a column has the vector's elements in order, too */
+        job->c.rows = op.matrix.cols;
+        job->c.cols = 1;
+        job->c.row_bytes = jask_dtype_size(job->dtype);
+    }
+    job->input_c = *before;
+    job->beta = 1;
+    return JASK_OK;
+}
+
+static jask_status plan_term(jk_backward *w, const jk_term *term, const char *output,
+                             bool accumulate, jask_array **place, jask_error *err)
+{
+    int i = w->count;
+    jk_job *job = &w->jobs[i];
+    jask_status st = make_job(w, term, job, err);
+    if (st)
+        return st;
+    job->output = output;
+    if (accumulate)
+        st = add_to_output(job, term, &w->before[i], err);
+    if (!st)
+        st = jk_job_plan(job, err);
+    if (st)
+        return jk_fail_in(err, st, "%s", term->name);
+    w->places[i] = place;
+    w->count++;
+    return JASK_OK;
+}
+
+/* A and B are one array: its gradient has two terms, the second of which is added to the first. */
+static jask_status plan_both(jk_backward *w, const jk_term *first, const jk_term *second,
+                             jask_array **place, jask_error *err)
+{
+    jask_status st = plan_term(w, first, w->args.da_output, w->args.accumulate_a != 0, NULL, err);
+    if (st)
+        return st;
+    w->jobs[0].output = NULL;
+    st = make_job(w, second, &w->jobs[1], err);
+    if (st)
+        return st;
+    w->jobs[1].output = w->args.da_output;
+    w->jobs[1].beta = 1;
+    w->jobs[1].adds_to = &w->jobs[0];
+    st = jk_job_plan(&w->jobs[1], err);
+    w->places[1] = place;
+    w->count = 2;
+    return st;
+}
+
+/* Gradients that are asked for: those with a name or a place. */
+typedef struct jk_asked {
+    bool a, b;
+    jask_array **out_a, **out_b;
+} jk_asked;
+
+static bool one_array(const jask_array *a, const jask_array *b)
+{
+    return jk_array_same_file(a, b) && a->layout.data_offset == b->layout.data_offset &&
+           a->layout.dtype == b->layout.dtype && a->layout.ndim == b->layout.ndim &&
+           memcmp(a->layout.shape, b->layout.shape,
+                  (size_t)a->layout.ndim * sizeof *a->layout.shape) == 0;
+}
+
+static jask_status plan_terms(jk_backward *w, const jask_array *a, const jask_array *b,
+                              const jask_array *g, const jk_asked *asked, jask_error *err)
+{
+    jk_term of_a = term_of_a(w, a, b, g), of_b = term_of_b(w, a, b, g);
+    jask_status st = JASK_OK;
+    if (one_array(a, b)) {
+        if (asked->b)
+            return jk_fail(err, JASK_ERR_ARG,
+                           "A and B are one array, '%s': its gradient, the sum of both terms, is "
+                           "dA; ask for no dB",
+                           a->path);
+        return plan_both(w, &of_a, &of_b, asked->out_a, err);
+    }
+    if (asked->a)
+        st = plan_term(w, &of_a, w->args.da_output, w->args.accumulate_a != 0, asked->out_a, err);
+    if (!st && asked->b)
+        st = plan_term(w, &of_b, w->args.db_output, w->args.accumulate_b != 0, asked->out_b, err);
+    return st;
+}
+
+/* Checks and plans. Give back what it took with `finish` in any case. */
+static jask_status prepare(jk_backward *w, jask_context *ctx, const jask_array *a,
+                           const jask_array *b, const jask_array *g,
+                           const jask_dot_backward_args *args, jk_asked *asked, jask_error *err)
+{
+    jask_status st;
+    memset(w, 0, sizeof *w);
+    if (!a || !b || !g)
+        return jk_fail(err, JASK_ERR_ARG, "%s is NULL", !a ? "A" : !b ? "B" : "dD");
+    read_args(w, args);
+    asked->a = asked->a || asked->out_a || w->args.da_output;
+    asked->b = asked->b || asked->out_b || w->args.db_output;
+    if (!asked->a && !asked->b)
+        return jk_fail(err, JASK_ERR_ARG,
+                       "no gradient is asked for: name an output for dA or dB, or take it as an "
+                       "array");
+    st = jk_context_get(ctx, &w->ctx, err);
+    if (!st)
+        st = take_operands(w, a, b, g, err);
+    return st ? st : plan_terms(w, a, b, g, asked, err);
+}
+
+static void finish(jk_backward *w)
+{
+    jask_array_close(w->before[0]);
+    jask_array_close(w->before[1]);
+    jk_context_put(w->ctx);
+}
+
+jask_status jask_dot_backward_plan(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                   const jask_array *dd, const jask_dot_backward_args *args,
+                                   jask_plan **out_da, jask_plan **out_db, jask_error *err)
+{
+    /* The second product of a single gradient has its plan in dB's place. */
+    bool one = a && b && one_array(a, b);
+    jk_asked asked = {.a = out_da != NULL, .b = out_db != NULL && !one};
+    jask_plan *plans[2] = {NULL, NULL};
+    jk_backward w;
+    jask_status st = prepare(&w, ctx, a, b, dd, args, &asked, err);
+    for (int i = 0; !st && i < w.count; i++)
+        st = jk_plan_wrap(&w.jobs[i].plan, &plans[i], err);
+    if (!st && out_da) {
+        *out_da = plans[0];
+        plans[0] = NULL;
+    }
+    if (!st && out_db) {
+        *out_db = plans[w.count - 1];
+        plans[w.count - 1] = NULL;
+    }
+    jask_plan_close(plans[0]);
+    jask_plan_close(plans[1]);
+    finish(&w);
+    return st;
+}
+
+jask_status jask_dot_backward(jask_context *ctx, const jask_array *a, const jask_array *b,
+                              const jask_array *dd, const jask_dot_backward_args *args,
+                              jask_array **out_da, jask_array **out_db, jask_report *report,
+                              jask_error *err)
+{
+    jk_job_report how = {.op = "dot_backward", .report = report};
+    jk_asked asked = {.out_a = out_da, .out_b = out_db};
+    jk_backward w;
+    jask_status st = prepare(&w, ctx, a, b, dd, args, &asked, err);
+    if (!st)
+        st = jk_jobs_run(w.jobs, w.count, &how, w.places, err);
+    finish(&w);
+    return st;
+}
