@@ -31,19 +31,23 @@ def size_text(count):
     return '%.0f MiB' % (count / 2 ** 20)
 
 
-def head(records, array_bytes):
+def array_bytes(r):
+    return (r['m'] * r['k'] + r['k'] * r['n'] + r['m'] * r['n']) * int(r['dtype'][1])
+
+
+def head(records):
     r = records[0]
     return ('%d x %d x %d %s, %s of arrays, memory limit %s, budget %s, %d BLAS threads, rounds: %d. %s, '
             '%d cores, Linux %s; %s, Python %s, NumPy %s, Dask %s, cubed %s; BLAS of jask: %s.'
-            % (r['m'], r['n'], r['k'], r['dtype'], size_text(array_bytes),
+            % (r['m'], r['n'], r['k'], r['dtype'], size_text(array_bytes(r)),
                size_text(r['memory_bytes']) if r['memory_bytes'] else 'none', size_text(r['budget_bytes']),
                r['threads'], len(order_of(records, 'round')), r['cpu'], r['cores'], r['kernel'], r['jask'],
                r['python'], r['numpy'], r['dask'], r['cubed'], r['blas']))
 
 
-def table(records, array_bytes):
+def table(records):
     caches = order_of(records, 'cache')
-    lines = [head(records, array_bytes), '',
+    lines = [head(records), '',
              '| peer | ' + ' | '.join('%s: median (range) | by jask' % c for c in caches)
              + ' | largest relative difference |', '|---' * (2 * len(caches) + 2) + '|']
     for peer in order_of(records, 'peer'):
