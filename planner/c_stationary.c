@@ -84,7 +84,7 @@ static void judge(plan_choice *choice, jk_plan *candidate)
     if (!jk_plan_set_counts(candidate))
         return;
     if (choice->planner == JK_PLANNER_AUTO) {
-        candidate->seconds = jk_plan_predict_seconds(candidate, choice->machine, choice->pipelined);
+        jk_plan_set_seconds(candidate, choice->machine, choice->pipelined);
         if (candidate->seconds > choice->in_time)
             return;
     }

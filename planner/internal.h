@@ -86,8 +86,8 @@ jk_u128 jk_plan_slots_bytes(const jk_plan *plan, size_t align);
 
 /* ---- seconds.c ---- */
 
-/* Predicted time of a plan whose counts are set. */
-double jk_plan_predict_seconds(const jk_plan *plan, const jk_machine *machine, bool pipelined);
+/* Set the predicted times of a plan whose counts are set. */
+void jk_plan_set_seconds(jk_plan *plan, const jk_machine *machine, bool pipelined);
 
 /* ---- tile_search.c: the tiles worth looking at ---- */
 

@@ -211,7 +211,7 @@ static void finish(jk_plan *plan, const jk_machine *machine, bool pipelined)
     plan->reserve_bytes = machine->reserve_bytes;
     plan->budget_bytes = machine->device_bytes;
     plan->lower_bound_bytes = jk_lower_bound(&plan->problem, machine->device_bytes);
-    plan->seconds = jk_plan_predict_seconds(plan, machine, pipelined);
+    jk_plan_set_seconds(plan, machine, pipelined);
 }
 
 jask_status jk_plan_make(const jk_problem *problem, const jk_machine *machine, jk_planner planner,

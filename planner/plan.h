@@ -48,6 +48,17 @@ typedef enum jk_schedule {
 /* Tiles of D are visited row of tiles by row of tiles (IJ) or column by column (JI). */
 typedef enum jk_order { JK_ORDER_IJ, JK_ORDER_JI } jk_order;
 
+/* What takes time, each at its own rate. PRODUCTS on a device with shared cores are the copies as
+ * well. */
+typedef enum jk_stage {
+    JK_STAGE_PRODUCTS,
+    JK_STAGE_UP,
+    JK_STAGE_DOWN,
+    JK_STAGE_READ, /* files */
+    JK_STAGE_WRITE,
+    JK_STAGES
+} jk_stage;
+
 /* A plan is a value: copy it, compare it, keep it. Tile (i, j) of D is rows [i*bm, min(m,
  * (i+1)*bm)) and columns [j*bn, ...); panel p is k indices [p*bk, ...). A tile of D is finished in
  * kt steps, one a panel. Tile t of D (in visiting order) lives in C slot t % c_slots. A panel of A or
@@ -80,7 +91,9 @@ typedef struct jk_plan {
     uint64_t budget_bytes;
     uint64_t lower_bound_bytes; /* of h2d + d2h, for memory of budget_bytes */
     double seconds;
-    int64_t considered; /* plans that it was chosen from */
+    double stage_seconds[JK_STAGES];
+    uint64_t compute_bound_budget; /* see jk_plan_find_cure; 0: none, or not looked for */
+    int64_t considered;            /* plans that it was chosen from */
 } jk_plan;
 
 /* Step s: D tile (i, j) += A panel (i, p) * B panel (p, j), in device memory. */
@@ -131,10 +144,20 @@ uint64_t jk_plan_a_slot_bytes(const jk_plan *plan);
 uint64_t jk_plan_b_slot_bytes(const jk_plan *plan);
 uint64_t jk_plan_c_slot_bytes(const jk_plan *plan);
 
+/* The stage that takes longest. */
+jk_stage jk_plan_bottleneck(const jk_plan *plan);
+
+/* Set compute_bound_budget: a budget with which products are what takes longest, the least one but
+ * for an eighth; 0 when no budget of `most_bytes` at the most does that, or none is needed. Makes a
+ * dozen plans. */
+void jk_plan_find_cure(jk_plan *plan, const jk_machine *machine, bool pipelined,
+                       uint64_t most_bytes);
+
 /* The plan as text (json false: several lines) or one JSON object, as snprintf writes: cut off at
  * text_size, the full length returned. */
 size_t jk_plan_format(const jk_plan *plan, bool json, char *text, size_t text_size);
 
+const char *jk_stage_name(jk_stage stage);
 const char *jk_schedule_name(jk_schedule schedule);
 const char *jk_planner_name(jk_planner planner);
 /* ARG listing the planners there are. */

@@ -39,6 +39,42 @@ static void put_empty(text_out *out, const jk_plan *plan)
     put(out, "\n");
 }
 
+static const char *const stage_names[JK_STAGES] = {
+    [JK_STAGE_PRODUCTS] = "products", [JK_STAGE_UP] = "up",       [JK_STAGE_DOWN] = "down",
+    [JK_STAGE_READ] = "read",         [JK_STAGE_WRITE] = "write",
+};
+
+const char *jk_stage_name(jk_stage stage)
+{
+    return stage_names[stage];
+}
+
+/* What binds, and what would help. */
+static void put_limit(text_out *out, const jk_plan *plan)
+{
+    static const char *const bound[JK_STAGES] = {
+        [JK_STAGE_PRODUCTS] = "compute-bound",
+        [JK_STAGE_UP] = "bound by copies to the device",
+        [JK_STAGE_DOWN] = "bound by copies from the device",
+        [JK_STAGE_READ] = "disk-bound, reading",
+        [JK_STAGE_WRITE] = "disk-bound, writing",
+    };
+    jk_stage stage = jk_plan_bottleneck(plan);
+    put(out, "limit    %s", bound[stage]);
+    if (plan->compute_bound_budget > 0) {
+        put(out, "; compute-bound from a budget of ");
+        put_size(out, plan->compute_bound_budget);
+    } else if (stage != JK_STAGE_PRODUCTS) {
+        put(out, "; a larger budget does not help");
+    }
+    put(out, "\nstages   ");
+    for (int i = 0; i < JK_STAGES; i++) {
+        put(out, "%s%s ", i > 0 ? ", " : "", stage_names[i]);
+        put_duration(out, plan->stage_seconds[i]);
+    }
+    put(out, "\n");
+}
+
 static void put_text(text_out *out, const jk_plan *plan)
 {
     const jk_problem *p = &plan->problem;
@@ -68,12 +104,35 @@ static void put_text(text_out *out, const jk_plan *plan)
     put(out, "\ntime     ");
     put_duration(out, plan->seconds);
     put(out, " predicted\n");
+    put_limit(out, plan);
+}
+
+static void put_json_seconds(text_out *out, double seconds)
+{
+    uint64_t micros = whole_micros(seconds);
+    put(out, "%" PRIu64 ".%06u", micros / 1000000, (unsigned)(micros % 1000000));
+}
+
+static void put_json_times(text_out *out, const jk_plan *plan)
+{
+    put(out, "\"seconds\": ");
+    put_json_seconds(out, plan->seconds);
+    put(out, ", \"stage_seconds\": {");
+    for (int i = 0; i < JK_STAGES; i++) {
+        put(out, "%s\"%s\": ", i > 0 ? ", " : "", stage_names[i]);
+        put_json_seconds(out, plan->stage_seconds[i]);
+    }
+    put(out, "}, \"bottleneck\": \"%s\", \"compute_bound_budget_bytes\": ",
+        stage_names[jk_plan_bottleneck(plan)]);
+    if (plan->compute_bound_budget > 0)
+        put(out, "%" PRIu64, plan->compute_bound_budget);
+    else
+        put(out, "null");
 }
 
 static void put_json(text_out *out, const jk_plan *plan)
 {
     const jk_problem *p = &plan->problem;
-    uint64_t micros = whole_micros(plan->seconds);
     put(out, "{\"planner\": \"%s\", \"schedule\": \"%s\", ", jk_planner_name(plan->planner),
         jk_schedule_name(plan->schedule));
     put(out, "\"m\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", ", p->m, p->n, p->k);
@@ -92,8 +151,9 @@ static void put_json(text_out *out, const jk_plan *plan)
         plan->file_read_bytes, plan->file_write_bytes);
     put(out, "\"lower_bound_bytes\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 ", ",
         plan->lower_bound_bytes, plan->peak_bytes);
-    put(out, "\"budget_bytes\": %" PRIu64 ", \"seconds\": %" PRIu64 ".%06u}", plan->budget_bytes,
-        micros / 1000000, (unsigned)(micros % 1000000));
+    put(out, "\"budget_bytes\": %" PRIu64 ", ", plan->budget_bytes);
+    put_json_times(out, plan);
+    put(out, "}");
 }
 
 size_t jk_plan_format(const jk_plan *plan, bool json, char *text, size_t text_size)

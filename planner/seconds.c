@@ -74,33 +74,60 @@ static double burst_seconds(const jk_plan *plan, const jk_machine *machine, doub
     return (double)((by_rows ? plan->mt : plan->nt) - 1) * fmax(0, load - tile);
 }
 
-double jk_plan_predict_seconds(const jk_plan *plan, const jk_machine *machine, bool pipelined)
+static void set_stages(jk_plan *plan, const jk_machine *machine, double products)
+{
+    double *stage = plan->stage_seconds;
+    stage[JK_STAGE_UP] = over((double)plan->h2d_bytes, machine->h2d);
+    stage[JK_STAGE_DOWN] = over((double)plan->d2h_bytes, machine->d2h);
+    stage[JK_STAGE_READ] = over((double)plan->file_read_bytes, machine->disk_read);
+    stage[JK_STAGE_WRITE] = over((double)plan->file_write_bytes, machine->disk_write);
+    stage[JK_STAGE_PRODUCTS] = products;
+    if (machine->shared_cores)
+        stage[JK_STAGE_PRODUCTS] += stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];
+}
+
+/* Of all stages; copies by the cores that also multiply count once. */
+static double sum_of_stages(const jk_plan *plan, const jk_machine *machine)
+{
+    const double *stage = plan->stage_seconds;
+    double sum = stage[JK_STAGE_PRODUCTS] + stage[JK_STAGE_READ] + stage[JK_STAGE_WRITE];
+    return machine->shared_cores ? sum : sum + stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];
+}
+
+jk_stage jk_plan_bottleneck(const jk_plan *plan)
+{
+    jk_stage most = JK_STAGE_PRODUCTS;
+    for (int i = 0; i < JK_STAGES; i++)
+        if (plan->stage_seconds[i] > plan->stage_seconds[most])
+            most = (jk_stage)i;
+    return most;
+}
+
+void jk_plan_set_seconds(jk_plan *plan, const jk_machine *machine, bool pipelined)
 {
     const jk_problem *p = &plan->problem;
-    double batches = (double)jk_problem_batches(p);
-    double one = product_seconds(plan, machine), products = batches * one;
-    double up = over((double)plan->h2d_bytes, machine->h2d);
-    double down = over((double)plan->d2h_bytes, machine->d2h);
-    double read = over((double)plan->file_read_bytes, machine->disk_read);
-    double write = over((double)plan->file_write_bytes, machine->disk_write);
+    double batches = (double)jk_problem_batches(p), one = product_seconds(plan, machine);
+    double products = batches * one;
+    set_stages(plan, machine, products);
+    double sum = sum_of_stages(plan, machine);
+    plan->seconds = sum;
     if (!pipelined)
-        return products + up + down + read + write;
+        return;
 
     double panels =
         (double)plan->bk * ((double)plan->bm * p->a_bytes + (double)plan->bn * p->b_bytes);
     double tile = (double)plan->bm * (double)plan->bn * p->c_bytes;
     double store = over(tile, machine->d2h) + over(tile, machine->disk_write);
     double fill = over(panels, machine->disk_read) + over(panels, machine->h2d);
-    double cores = products + batches * burst_seconds(plan, machine, one);
-    if (machine->shared_cores)
-        cores += up + down;
-    double pace = fmax(fmax(cores, fmax(up, down)), fmax(read, write));
-    double hidden = cores + read + write + (machine->shared_cores ? 0 : up + down) - pace;
+    plan->stage_seconds[JK_STAGE_PRODUCTS] += batches * burst_seconds(plan, machine, one);
+    sum = sum_of_stages(plan, machine);
+    double pace = plan->stage_seconds[jk_plan_bottleneck(plan)];
     /* A lone tile of D is stored in bands while its successor begins; about one band shows. The last
      * one is stored in bands during its last step. */
     double band = store / BANDS, step = products / (double)plan->steps;
     double shown = plan->c_slots == 1 ? band : 0;
     double end = fmax(band, store - step);
     double waits = batches * single_slot_seconds(plan, machine, one);
-    return fill + pace + HIDDEN_SHOWN * hidden + waits + ((double)plan->tiles - 1) * shown + end;
+    plan->seconds =
+        fill + pace + HIDDEN_SHOWN * (sum - pace) + waits + ((double)plan->tiles - 1) * shown + end;
 }

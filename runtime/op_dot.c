@@ -183,7 +183,7 @@ static jask_status make_plan(jask_context *ctx, const jask_array *a, const jask_
     jk_dot dot;
     jask_status st = prepare(&dot, ctx, a, b, args, rule, err);
     if (!st)
-        st = jk_plan_wrap(&dot.job.plan, out, err);
+        st = jk_job_show_plan(&dot.job, out, err);
     jk_context_put(dot.job.ctx);
     return st;
 }
@@ -217,7 +217,7 @@ jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, int64_t m, 
     if (!st)
         st = jk_job_plan(&dot.job, err);
     if (!st)
-        st = jk_plan_wrap(&dot.job.plan, out, err);
+        st = jk_job_show_plan(&dot.job, out, err);
     jk_context_put(dot.job.ctx);
     return st;
 }

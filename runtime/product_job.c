@@ -2,6 +2,7 @@
 #include "runtime/product_job.h"
 
 #include "runtime/machine.h"
+#include "runtime/plan_api.h"
 #include "runtime/read_engine.h"
 #include "runtime/scale.h"
 #include "runtime/system.h"
@@ -78,18 +79,17 @@ jask_status jk_job_plan(jk_job *job, jask_error *err)
 {
     const jk_device_ref *device = jk_context_device(job->ctx);
     jk_problem problem = describe_problem(job);
-    jk_machine machine;
     jask_status st = settle_budget(job, err);
     job->stats.io_engine = "pread";
     if (!st)
         st = choose_block(job, err);
     if (st)
         return st;
-    machine =
+    job->machine =
         jk_machine_of(device, job->dtype, job->budget.bytes,
                       jk_pipeline_reserve_bytes(&device->info, job->budget.bytes, turns_c(job),
                                                 jk_context_io_threads(job->ctx), job->block_bytes));
-    st = jk_plan_make(&problem, &machine, jk_context_planner(job->ctx),
+    st = jk_plan_make(&problem, &job->machine, jk_context_planner(job->ctx),
                       jk_context_pipelined(job->ctx), &job->plan, err);
     if (st == JASK_ERR_BUDGET)
         return jk_budget_explain(&job->budget, job->ctx, err);
@@ -99,6 +99,12 @@ jask_status jk_job_plan(jk_job *job, jask_error *err)
             problem.read_c && device->info.host_memory ? jk_scale_bytes(job->block_bytes) : 0;
     }
     return st;
+}
+
+jask_status jk_job_show_plan(jk_job *job, jask_plan **out, jask_error *err)
+{
+    jk_plan_find_cure(&job->plan, &job->machine, jk_context_pipelined(job->ctx), INT64_MAX);
+    return jk_plan_wrap(&job->plan, out, err);
 }
 
 /* ---- running ---- */

@@ -25,6 +25,7 @@ typedef struct jk_job {
 
     jk_budget budget;
     size_t block_bytes;
+    jk_machine machine; /* that the plan was made for */
     jk_plan plan;
 
     jask_array *result;
@@ -34,6 +35,8 @@ typedef struct jk_job {
 } jk_job;
 
 jask_status jk_job_plan(jk_job *job, jask_error *err);
+/* The plan for the API, with what a larger budget would do. */
+jask_status jk_job_show_plan(jk_job *job, jask_plan **out, jask_error *err);
 
 /* What the products of one operation are to be reported as. */
 typedef struct jk_job_report {

@@ -97,6 +97,7 @@ static void check_golden(const char *path)
     jask_error err;
     cr_assert_eq(jk_plan_make(&r.problem, &r.machine, r.planner, r.pipelined, &plan, &err), JASK_OK,
                  "%s: %s", path, err.msg);
+    jk_plan_find_cure(&plan, &r.machine, r.pipelined, INT64_MAX);
     jk_plan_format(&plan, false, got, sizeof got);
     cr_assert_str_eq(got, want, "%s: got\n%s", path, got);
 }
@@ -143,6 +144,8 @@ static jk_plan sample_plan(void)
         .budget_bytes = UINT64_MAX,
         .lower_bound_bytes = 14800,
         .seconds = 1234567.8901234,
+        .stage_seconds = {1, 2, 3, 4.5, 0.25},
+        .compute_bound_budget = 9663676416,
     };
 }
 
@@ -153,7 +156,64 @@ static const char sample_json[] =
     "\"a_slots\": 2, \"b_slots\": 2, \"c_slots\": 1, \"h2d_bytes\": 10000, \"h2d_pages\": 8, "
     "\"d2h_bytes\": 4800, \"d2h_pages\": 3, \"file_read_bytes\": 10000, "
     "\"file_write_bytes\": 4800, \"lower_bound_bytes\": 14800, \"peak_bytes\": 7744, "
-    "\"budget_bytes\": 18446744073709551615, \"seconds\": 1234567.890123}";
+    "\"budget_bytes\": 18446744073709551615, \"seconds\": 1234567.890123, "
+    "\"stage_seconds\": {\"products\": 1.000000, \"up\": 2.000000, \"down\": 3.000000, "
+    "\"read\": 4.500000, \"write\": 0.250000}, \"bottleneck\": \"read\", "
+    "\"compute_bound_budget_bytes\": 9663676416}";
+
+/* What binds, and what helps. */
+Test(planner_text, says_what_binds_and_what_would_help)
+{
+    jk_plan plan = sample_plan();
+    char text[2048];
+    jk_plan_format(&plan, false, text, sizeof text);
+    cr_assert_not_null(strstr(text,
+                              "\nlimit    disk-bound, reading; compute-bound from a budget of "
+                              "9.00 GiB\n"),
+                       "%s", text);
+    plan.compute_bound_budget = 0;
+    jk_plan_format(&plan, false, text, sizeof text);
+    cr_assert_not_null(
+        strstr(text, "\nlimit    disk-bound, reading; a larger budget does not help\n"));
+    jk_plan_format(&plan, true, text, sizeof text);
+    cr_assert_not_null(strstr(text, "\"compute_bound_budget_bytes\": null}"));
+    plan.stage_seconds[JK_STAGE_PRODUCTS] = 5;
+    jk_plan_format(&plan, false, text, sizeof text);
+    cr_assert_not_null(strstr(text, "\nlimit    compute-bound\n"));
+}
+
+/* A plan with the budget that is named is bound by its products; with a quarter less it is not. */
+Test(planner_text, the_budget_that_cures_does)
+{
+    static const double disks[] = {1e9, 12e9, 30e9};
+    int cured = 0;
+    for (int i = 0; i < 3 * 4; i++) {
+        int64_t n = (int64_t)8192 << i / 3;
+        jk_problem p = {.m = n, .n = n, .k = n, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
+        jk_machine machine = {.device_bytes = 8 << 20,
+                              .flops = 51e12,
+                              .h2d = 55e9,
+                              .d2h = 55e9,
+                              .disk_read = disks[i % 3],
+                              .disk_write = 30e9,
+                              .device_memory = 4e12};
+        jk_plan plan;
+        cr_assert_eq(jk_plan_make(&p, &machine, JK_PLANNER_BYTES, true, &plan, NULL), JASK_OK);
+        cr_assert_neq(jk_plan_bottleneck(&plan), JK_STAGE_PRODUCTS);
+        jk_plan_find_cure(&plan, &machine, true, INT64_MAX);
+        uint64_t budget = plan.compute_bound_budget;
+        machine.device_bytes = budget > 0 ? budget : INT64_MAX;
+        cr_assert_eq(jk_plan_make(&p, &machine, JK_PLANNER_BYTES, true, &plan, NULL), JASK_OK);
+        cr_assert_eq(jk_plan_bottleneck(&plan) == JK_STAGE_PRODUCTS, budget > 0);
+        if (budget == 0)
+            continue;
+        machine.device_bytes = budget / 4 * 3;
+        cr_assert_eq(jk_plan_make(&p, &machine, JK_PLANNER_BYTES, true, &plan, NULL), JASK_OK);
+        cr_assert_neq(jk_plan_bottleneck(&plan), JK_STAGE_PRODUCTS);
+        cured++;
+    }
+    cr_assert(cured >= 3 && cured <= 10, "%d cured", cured);
+}
 
 Test(planner_text, json_has_every_number_exactly)
 {
