@@ -480,7 +480,7 @@ JASK_API jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out, 
 /** What an operation did. Seconds of stages overlap, so they may add up to more than `seconds`. */
 typedef struct jask_report {
     size_t struct_size;
-    char op[16]; /**< "dot", "matmul", "dot_backward", "add" */
+    char op[16]; /**< "dot", "matmul", "dot_backward", "add", "add_backward", "reduce" */
     jask_dtype dtype;
     char device[64]; /**< the one that did the work */
     jask_plan_info plan;
@@ -716,6 +716,90 @@ JASK_API jask_status jask_add(jask_context *ctx, const jask_array *a, const jask
  *  @return as jask_add, less IO and CANCELED. */
 JASK_API jask_status jask_add_plan(jask_context *ctx, const jask_array *a, const jask_array *b,
                                    const jask_add_args *args, jask_plan **out, jask_error *err);
+
+/** How the gradients of a sum are to be made. */
+typedef struct jask_add_backward_args {
+    size_t struct_size;
+    double alpha, beta;  /**< 1, 1: those of the sum */
+    const char *da, *db; /**< paths of the .npy results. NULL: nameless arrays in scratch */
+    const jask_array
+        *old_da; /**< added to dA, of A's shape and type: accumulates. NULL: overwrites */
+    const jask_array *old_db; /**< the same for dB */
+} jask_add_backward_args;
+
+JASK_API void jask_add_backward_args_init(jask_add_backward_args *args, size_t struct_size);
+
+/** The gradients of D = alpha * A + beta * B, given dD of D's shape: dA = alpha * dD (+ old_da), summed over
+ *  the dimensions along which A was broadcast, in A's shape; dB likewise.
+ *
+ *  A and B give their shapes and types alone and are not read; all arrays have one real or complex
+ *  type. Sums are made as jask_reduce makes them, in f64 (complex: each part), and rounded once at the end (to f16 and bf16
+ *  by way of f32). A gradient is made when it has a name or a place (out_da, out_db): either may be absent. Where A and
+ *  B are the same array, each gradient has both terms. What dD is empty of is zero. A name may be that of old_da, old_db or any
+ *  input. Results get their names when both are complete. `args` NULL is the plain sum.
+ *  @return as jask_add; UNSUPPORTED also for integers. */
+JASK_API jask_status jask_add_backward(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                       const jask_array *dd, const jask_add_backward_args *args,
+                                       jask_array **out_da, jask_array **out_db,
+                                       jask_report *report, jask_error *err);
+
+/* ---- reductions --------------------------------------------------------------------------------- */
+
+typedef enum jask_reduction {
+    JASK_SUM = 0,
+    JASK_MEAN, /**< NaN of no elements */
+    JASK_MIN,  /**< NaN where there is one, as in NumPy */
+    JASK_MAX,
+    JASK_NORM /**< the root of the sum of squares (Frobenius) */
+} jask_reduction;
+
+#define JASK_ALL_AXES INT32_MIN
+
+typedef struct jask_reduce_args {
+    size_t struct_size;
+    jask_reduction reduction; /**< JASK_SUM */
+    int axis;                 /**< JASK_ALL_AXES, or one: 0 is the first, -1 the last */
+    const char *output;       /**< path of the .npy result. NULL: a nameless array in scratch */
+} jask_reduce_args;
+
+JASK_API void jask_reduce_args_init(jask_reduce_args *args, size_t struct_size);
+
+/** Reduce an array over one axis, which the result lacks, or over all to a scalar (0-d).
+ *
+ *  Sums are made in f64 with what every addition rounds off (compensated), in the order of the file,
+ *  which is fixed: the bits depend neither on budget nor on threads. The result is f64, of complex numbers c128;
+ *  sums of integers are exact and i64 or u64, refused when that does not hold them. Minimum and
+ *  maximum have A's type; complex numbers have none. Norms neither overflow nor vanish on the way.
+ *  Integers of 64 bits count as f64 in a norm.
+ *
+ *  Output, out_d, report and errors as jask_add. A minimum of nothing is refused. `args` NULL: the sum
+ *  of all.
+ *  @return as jask_add. */
+JASK_API jask_status jask_reduce(jask_context *ctx, const jask_array *a,
+                                 const jask_reduce_args *args, jask_array **out_d,
+                                 jask_report *report, jask_error *err);
+
+/** What jask_stats found. Of complex numbers sum and mean are the real parts', `sum_imaginary` the other's;
+ *  min and max are not set (NaN), as for arrays without a number. */
+typedef struct jask_statistics {
+    size_t struct_size;
+    uint64_t elements;
+    double sum, sum_imaginary;
+    double mean;
+    double min, max; /**< of the elements that are not NaN */
+    double norm;
+    uint64_t nans, infinities;         /**< real and imaginary parts count apart */
+    int64_t first_nan, first_infinity; /**< their places in logical (C) order; -1: there is none */
+    double seconds;
+    uint64_t file_read_bytes;
+} jask_statistics;
+
+/** Read an array once and sum it up; where there are NaN or infinities, read it once more up to the
+ *  first of them. As exact, and in the same order, as jask_reduce; numbers of 64-bit integers are
+ *  rounded to f64 at the end.
+ *  @return JASK_OK; ARG, CONFIG, BUDGET, NOMEM, IO, FORMAT, CANCELED. */
+JASK_API jask_status jask_stats(jask_context *ctx, const jask_array *a, jask_statistics *out,
+                                size_t struct_size, jask_error *err);
 
 #ifdef __cplusplus
 }

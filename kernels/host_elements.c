@@ -104,6 +104,12 @@ static void store_half(jask_dtype to, const chunk *c, int64_t n, void *dst)
 static void store_whole(jask_dtype to, const chunk *c, int64_t n, void *dst)
 {
     switch (to) {
+    case JASK_I8:
+        STORE(int8_t, whole, n);
+        return;
+    case JASK_U8:
+        STORE(uint8_t, whole, n);
+        return;
     case JASK_I16:
         STORE(int16_t, whole, n);
         return;

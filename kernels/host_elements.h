@@ -5,7 +5,7 @@
 #include "common/base.h"
 
 /* dst[i] = src[i] in another type: one that holds every value of `from`, or f16 or bf16 from f32
- * (rounded to nearest, ties to even). dst may lie in the same memory, when its end is not before
+ * (rounded to nearest, ties to even), or an integer that holds these values. dst may lie in the same memory, when its end is not before
  * that of src (a type that grows) or its beginning not behind (one that shrinks). */
 void jk_convert(int64_t n, jask_dtype from, const void *src, jask_dtype to, void *dst);
 

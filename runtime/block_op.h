@@ -45,4 +45,9 @@ jask_status jk_block_op_plan(jk_block_op *op, jask_error *err);
 jask_status jk_block_op_run(jk_block_op *op, jask_array *result, jask_report *report,
                             jask_error *err);
 
+/* jask_add, but for giving the result its name: *out is yet to be flushed and published. */
+jask_status jk_add_uncommitted(jask_context *ctx, const jask_array *a, const jask_array *b,
+                               const jask_add_args *args, jask_array **out, jask_report *report,
+                               jask_error *err);
+
 #endif

@@ -358,9 +358,10 @@ jask_status jask_add_plan(jask_context *ctx, const jask_array *a, const jask_arr
     return st;
 }
 
-jask_status jask_add(jask_context *ctx, const jask_array *a, const jask_array *b,
-                     const jask_add_args *args, jask_array **out_d, jask_report *report,
-                     jask_error *err)
+/* `commits` false leaves the naming to the caller. */
+static jask_status run_add(jask_context *ctx, const jask_array *a, const jask_array *b,
+                           const jask_add_args *args, bool commits, jask_array **out_d,
+                           jask_report *report, jask_error *err)
 {
     jask_array *d = NULL;
     jk_add add;
@@ -375,6 +376,8 @@ jask_status jask_add(jask_context *ctx, const jask_array *a, const jask_array *b
     if (!st) {
         add.op.job.compute = compute;
         add.op.job.user = &add;
+        if (!commits)
+            add.op.output = NULL;
         st = jk_block_op_run(&add.op, d, report, err);
     }
     if (!st && add.args.in_place && jk_context_sync(add.op.ctx))
@@ -387,4 +390,18 @@ jask_status jask_add(jask_context *ctx, const jask_array *a, const jask_array *b
     jask_array_close(d);
     jk_context_put(add.op.ctx);
     return st;
+}
+
+jask_status jask_add(jask_context *ctx, const jask_array *a, const jask_array *b,
+                     const jask_add_args *args, jask_array **out_d, jask_report *report,
+                     jask_error *err)
+{
+    return run_add(ctx, a, b, args, true, out_d, report, err);
+}
+
+jask_status jk_add_uncommitted(jask_context *ctx, const jask_array *a, const jask_array *b,
+                               const jask_add_args *args, jask_array **out, jask_report *report,
+                               jask_error *err)
+{
+    return run_add(ctx, a, b, args, false, out, report, err);
 }

@@ -154,6 +154,8 @@ static const row rows[] = {
      "check the result by another way; reads every file once more"},
     {"trace", 0, read_text, FIELD(trace), CLI_GEMM, 0, "FILE", FILE_SHOULD,
      "write a timeline of all stages to FILE, for chrome://tracing or Perfetto"},
+    {"stats", 0, NULL, FIELD(stats), CLI_INFO, 0, NULL, NULL,
+     "read the files: sum, mean, extremes, norm, NaN and infinities"},
     {"json", 0, NULL, FIELD(json), ALL, 0, NULL, NULL, "write JSON, one object a line"},
     {"progress", 0, read_choice, FIELD(progress), OPS, 0, "auto|always|never",
      "auto, always or never", "show progress on stderr; auto: when that is a terminal"},
@@ -295,6 +297,11 @@ static int check_add(const cli_options *o)
     return -1;
 }
 
+static int check_info(const cli_options *o)
+{
+    return o->stats && o->file_count == 0 ? refuse(o, "--stats needs files") : -1;
+}
+
 /* A name and its text, broken between words so that no line passes 80 columns. */
 static void print_entry(const char *name, const char *text)
 {
@@ -371,7 +378,7 @@ static int settle(cli_options *o, cli_tool tool)
             printf("%s %s\n", o->tool, jask_version());
         return cli_finish(o->tool, CLI_OK);
     }
-    int code = tool == CLI_GEMM ? check_gemm(o) : tool == CLI_ADD ? check_add(o) : -1;
+    int code = tool == CLI_GEMM ? check_gemm(o) : tool == CLI_ADD ? check_add(o) : check_info(o);
     if (o->dtype == JASK_DTYPE_NONE && tool != CLI_ADD)
         o->dtype = JASK_F32;
     if (isnan(o->beta))

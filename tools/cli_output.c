@@ -185,13 +185,23 @@ void cli_json_u64(cli_json *json, const char *key, uint64_t value)
     fprintf(json->file, "%" PRIu64, value);
 }
 
-void cli_json_real(cli_json *json, const char *key, double value)
+static void write_real(cli_json *json, const char *key, int digits, double value)
 {
     begin_member(json, key);
     if (isfinite(value))
-        fprintf(json->file, "%.9g", value);
+        fprintf(json->file, "%.*g", digits, value);
     else
         fputs("null", json->file);
+}
+
+void cli_json_real(cli_json *json, const char *key, double value)
+{
+    write_real(json, key, 9, value);
+}
+
+void cli_json_exact(cli_json *json, const char *key, double value)
+{
+    write_real(json, key, 17, value);
 }
 
 void cli_json_bool(cli_json *json, const char *key, bool value)

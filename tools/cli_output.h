@@ -41,6 +41,8 @@ void cli_json_text(cli_json *json, const char *key, const char *value); /* NULL 
 void cli_json_i64(cli_json *json, const char *key, int64_t value);
 void cli_json_u64(cli_json *json, const char *key, uint64_t value);
 void cli_json_real(cli_json *json, const char *key, double value); /* null when not finite */
+/* The same with every digit that the number has. */
+void cli_json_exact(cli_json *json, const char *key, double value);
 void cli_json_bool(cli_json *json, const char *key, bool value);
 void cli_json_raw(cli_json *json, const char *key, const char *value);
 

@@ -28,7 +28,57 @@ static void file_text(const jask_array_info *info)
            cli_size_text(info->data_bytes, size, sizeof size));
 }
 
-static void file_json(const jask_array_info *info)
+/* A place in logical order as indices, "(1, 2)". */
+static void index_text(const char *name, const jask_array_info *info, int64_t place)
+{
+    int64_t at[JASK_MAX_DIMS];
+    if (place < 0)
+        return;
+    for (int d = info->ndim - 1; d >= 0; d--) {
+        at[d] = place % info->shape[d];
+        place /= info->shape[d];
+    }
+    printf(", first %s at (", name);
+    for (int d = 0; d < info->ndim; d++)
+        printf("%s%" PRId64, d ? ", " : "", at[d]);
+    printf(")");
+}
+
+static void stats_text(const jask_array_info *info, const jask_statistics *s)
+{
+    printf("  sum     %.17g", s->sum);
+    if (info->dtype == JASK_C64 || info->dtype == JASK_C128)
+        printf(" %+.17gi", s->sum_imaginary);
+    printf("\n  mean    %.17g\n", s->mean);
+    if (!isnan(s->min))
+        printf("  least   %.17g\n  most    %.17g\n", s->min, s->max);
+    printf("  norm    %.17g\n  NaN     %" PRIu64, s->norm, s->nans);
+    index_text("NaN", info, s->first_nan);
+    printf("\n  Inf     %" PRIu64, s->infinities);
+    index_text("Inf", info, s->first_infinity);
+    putchar('\n');
+}
+
+static void stats_json(cli_json *json, const jask_statistics *s)
+{
+    cli_json_begin(json, "stats", '{');
+    cli_json_exact(json, "sum", s->sum);
+    cli_json_exact(json, "sum_imaginary", s->sum_imaginary);
+    cli_json_exact(json, "mean", s->mean);
+    cli_json_exact(json, "min", s->min);
+    cli_json_exact(json, "max", s->max);
+    cli_json_exact(json, "norm", s->norm);
+    cli_json_u64(json, "nans", s->nans);
+    cli_json_u64(json, "infinities", s->infinities);
+    cli_json_i64(json, "first_nan", s->first_nan);
+    cli_json_i64(json, "first_infinity", s->first_infinity);
+    cli_json_real(json, "seconds", s->seconds);
+    cli_json_u64(json, "file_read_bytes", s->file_read_bytes);
+    cli_json_end(json, '}');
+}
+
+/* `stats` NULL: not asked for. */
+static void file_json(const jask_array_info *info, const jask_statistics *stats)
 {
     cli_json json = {.file = stdout};
     cli_json_begin(&json, NULL, '{');
@@ -44,28 +94,48 @@ static void file_json(const jask_array_info *info)
     cli_json_end(&json, ']');
     cli_json_u64(&json, "elements", info->elements);
     cli_json_u64(&json, "data_bytes", info->data_bytes);
+    if (stats)
+        stats_json(&json, stats);
     cli_json_end(&json, '}');
     putchar('\n');
+}
+
+static jask_status show_file(const cli_options *options, jask_context *ctx, const char *name,
+                             jask_error *err)
+{
+    jask_array *array = NULL;
+    jask_array_info info;
+    jask_statistics stats = {.struct_size = sizeof stats};
+    jask_status st = jask_array_open(name, &array, err);
+    if (st == JASK_OK && ctx)
+        st = jask_stats(ctx, array, &stats, sizeof stats, err);
+    if (st == JASK_OK) {
+        jask_array_get_info(array, &info, sizeof info);
+        if (options->json)
+            file_json(&info, ctx ? &stats : NULL);
+        else
+            file_text(&info);
+        if (!options->json && ctx)
+            stats_text(&info, &stats);
+    }
+    jask_array_close(array);
+    return st;
 }
 
 static int show_files(const cli_options *options)
 {
     int code = CLI_OK;
-    for (int i = 0; i < options->file_count; i++) {
-        jask_array *array = NULL;
-        jask_array_info info;
-        jask_error err;
-        if (jask_array_open(options->files[i], &array, &err) != JASK_OK) {
+    jask_context *ctx = NULL;
+    jask_error err;
+    cli_progress progress;
+    cli_progress_init(&progress, options);
+    if (options->stats && cli_context_open(options, &progress, &ctx, &err) != JASK_OK)
+        return cli_fail(options, &err);
+    cli_progress_begin(&progress, "stats");
+    for (int i = 0; i < options->file_count && !cli_stop_signal(); i++)
+        if (show_file(options, ctx, options->files[i], &err) != JASK_OK)
             code = cli_fail(options, &err);
-            continue;
-        }
-        jask_array_get_info(array, &info, sizeof info);
-        if (options->json)
-            file_json(&info);
-        else
-            file_text(&info);
-        jask_array_close(array);
-    }
+    jask_context_close(ctx);
     return code;
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Random problems against NumPy, in files that NumPy writes and reads.
-usage: run.py JASK-ADD [SEED]   (TAP on stdout)"""
+usage: run.py JASK-ADD JASK-INFO [SEED]   (TAP on stdout)"""
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,7 +17,8 @@ except ImportError:
     np = None
 
 ADD = os.path.abspath(sys.argv[1])
-SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 20261130
+INFO = os.path.abspath(sys.argv[2])
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 20261130
 PROBLEMS = 300
 WHOLE = ('u1', 'i1', 'u2', 'i2', 'u4', 'i4', 'u8', 'i8')
 REAL = ('f2', 'f4', 'f8')
@@ -246,6 +248,49 @@ def results_replace_inputs():
     assert (np.load('a.npy') == a + b).all() and (np.load('b.npy') == 2 * (a + b)).all()
 
 
+def one_summary(rng, number):
+    kind = str(rng.choice(WHOLE + REAL + COMPLEX + ('bf',)))
+    values = random_values(rng, limited(random_shape(rng)), kind, False)
+    if kind in REAL and values.size and rng.integers(2):
+        flat = values.reshape(-1)
+        flat[rng.integers(flat.size, size=3)] = rng.choice([np.nan, np.inf, -np.inf], size=3)
+    name = write(rng, 'a', values, kind)
+    code, out, err = run(INFO, '--stats', '--json', name, '-b', str(int(rng.choice([40960, 1 << 20]))))
+    assert code == 0 and err == '', (number, kind, values.shape, err)
+    stats, x = json.loads(out)['stats'], numbers(values, kind)
+    what = (number, kind, x.shape, stats)
+    if kind in COMPLEX:
+        exact = np.asarray([math.fsum(x.real.ravel().astype('f8')), math.fsum(x.imag.ravel().astype('f8'))])
+        assert (stats['sum'], stats['sum_imaginary']) == tuple(exact), (what, exact)
+        assert math.isclose(stats['norm'], math.sqrt(math.fsum(np.abs(x.astype('c16')).ravel() ** 2)),
+                            rel_tol=1e-14), what
+        return
+    bad = ~np.isfinite(x.astype('f8'))
+    assert stats['nans'] == np.isnan(x.astype('f8')).sum(), what
+    assert stats['infinities'] == np.isinf(x.astype('f8')).sum(), what
+    for key, where in (('first_nan', np.isnan), ('first_infinity', np.isinf)):
+        places = np.flatnonzero(where(x.astype('f8').ravel()))
+        assert stats[key] == (places[0] if places.size else -1), (what, key, places[:3])
+    finite = [int(v) if kind in WHOLE else float(v) for v in x.ravel()]
+    if bad.any():
+        assert stats['sum'] is None, what
+    else:
+        total = float(sum(finite)) if kind in WHOLE else math.fsum(finite)
+        assert stats['sum'] == total, (what, total)
+        assert math.isclose(stats['norm'], math.sqrt(math.fsum(float(v) ** 2 for v in finite)),
+                            rel_tol=1e-14), what
+        if x.size:
+            assert stats['mean'] == total / x.size, what
+            assert (stats['min'], stats['max']) == (float(min(finite)), float(max(finite))), what
+    assert json.loads(out)['elements'] * x.dtype.itemsize >= stats['file_read_bytes'], what
+
+
+def summaries():
+    rng = np.random.default_rng(SEED + 3)
+    for number in range(100):
+        one_summary(rng, number)
+
+
 def with_numpy(test):
     def checked():
         if np is None:
@@ -255,5 +300,5 @@ def with_numpy(test):
     return checked
 
 
-tap.run([with_numpy(t) for t in (sums, sums_in_place, results_replace_inputs)], 'jask-numpy',
+tap.run([with_numpy(t) for t in (sums, sums_in_place, results_replace_inputs, summaries)], 'jask-numpy',
         'seed %d' % SEED)
