@@ -2,6 +2,7 @@
 
 #include "runtime/system.h"
 #include "runtime/thread.h"
+#include "runtime/write_behind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,24 +135,21 @@ static void *reader_main(void *arg)
 
 /* ---- the writer ---- */
 
-static jask_status store(run *r, int64_t window, uint64_t *behind, jask_error *err)
+static jask_status store(run *r, int64_t window, jk_write_behind *behind, jask_error *err)
 {
     jk_box box = jk_blocks_box(r->plan, window * r->share[OUTPUT]);
     jask_status st =
         jk_strided_write(&r->job->output, &box, r->window[OUTPUT][window % r->plan->slots],
                          &r->file_write_bytes, err);
-    *behind += jk_blocks_window_bytes(r->plan, planned(r, OUTPUT));
-    if (!st && *behind >= JK_WRITE_BEHIND_BYTES && jk_context_sync(r->job->ctx)) {
-        jk_file_write_behind(r->job->output.file);
-        *behind = 0;
-    }
+    if (!st)
+        st = jk_write_behind_add(behind, jk_blocks_window_bytes(r->plan, planned(r, OUTPUT)), err);
     return st;
 }
 
 static void *writer_main(void *arg)
 {
     run *r = arg;
-    uint64_t behind = 0;
+    jk_write_behind behind = jk_write_behind_of(r->job->output.file, r->job->ctx, false);
     pthread_mutex_lock(&r->lock);
     while (!r->stop && r->stored < r->plan->stores) {
         int64_t window = r->stored;

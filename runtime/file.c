@@ -150,6 +150,18 @@ void jk_file_write_behind(const jk_file *file)
     (void)sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
+jask_status jk_file_write_out(const jk_file *file, jask_error *err)
+{
+    /* What this waits for is what the call before began. It hears of failed writes that a later
+     * fsync of the same descriptor then does not hear of. */
+    int failed =
+        sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
+    if (failed && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
+        return jk_fail_errno(err, "write what is buffered of '%s'", file->name);
+    (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+    return JASK_OK;
+}
+
 jask_status jk_file_check_unchanged(const jk_file *file, jask_error *err)
 {
     struct stat st;

@@ -57,10 +57,9 @@ jask_status jk_file_write(const jk_file *file, uint64_t offset, const void *src,
 /* Let the system begin to write what is dirty; a hint that cannot fail. */
 void jk_file_write_behind(const jk_file *file);
 
-/* Where the result will be synced, at the end or tile by tile, let the system start writing when
- * this much has gathered: then memory does not fill with dirty pages, and the final sync has little
- * left to do. */
-#define JK_WRITE_BEHIND_BYTES ((uint64_t)32 << 20)
+/* The same where memory is short: wait until what an earlier call began is on the disk, and let go
+ * of its pages. Between calls one window is dirty and one on its way. */
+jask_status jk_file_write_out(const jk_file *file, jask_error *err);
 
 /* FORMAT when the file no longer is what it was at opening: shorter, or modified. */
 jask_status jk_file_check_unchanged(const jk_file *file, jask_error *err);

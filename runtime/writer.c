@@ -3,6 +3,7 @@
 #include "runtime/resume.h"
 #include "runtime/run.h"
 #include "runtime/system.h"
+#include "runtime/write_behind.h"
 
 typedef struct jk_band {
     jk_step step;      /* the first of its tile */
@@ -85,7 +86,8 @@ static jask_status store_direct(jk_run *run, const jk_band *band, jask_error *er
     return write_part(run, band, &whole, band->mem, run->plan->bn, err);
 }
 
-static jask_status store_band(jk_run *run, const jk_band *band, uint64_t *behind, jask_error *err)
+static jask_status store_band(jk_run *run, const jk_band *band, jk_write_behind *behind,
+                              jask_error *err)
 {
     uint64_t bytes = (uint64_t)band->rows * (uint64_t)band->step.cols * run->elem_bytes;
     jask_status st;
@@ -94,11 +96,9 @@ static jask_status store_band(jk_run *run, const jk_band *band, uint64_t *behind
     st = run->staged ? store_staged(run, band, err) : store_direct(run, band, err);
     if (st)
         return st;
-    *behind += bytes;
-    if (*behind >= JK_WRITE_BEHIND_BYTES && (run->job->resume || jk_context_sync(run->job->ctx))) {
-        jk_file_write_behind(run->job->d.file);
-        *behind = 0;
-    }
+    st = jk_write_behind_add(behind, bytes, err);
+    if (st)
+        return st;
     pthread_mutex_lock(&run->lock);
     run->d2h_bytes += bytes;
     run->d2h_pages += band->row == 0;
@@ -110,7 +110,8 @@ void *jk_writer_main(void *arg)
 {
     jk_run *run = arg;
     int64_t total = run->plan->tiles * run->bands;
-    uint64_t behind = 0;
+    jk_write_behind behind =
+        jk_write_behind_of(run->job->d.file, run->job->ctx, run->job->resume != NULL);
     double free_since = jk_clock_seconds();
     jask_error err;
     jk_placement_bind_thread(run->job->device->info.near);

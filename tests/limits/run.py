@@ -21,27 +21,39 @@ MIB = 1 << 20
 ALLOWANCE = 32 * MIB  # the library, its threads' stacks and what the BLAS keeps for itself
 
 
-def private_bytes(pid):
-    """Anonymous and shared-memory pages: what a process holds that is no file's page cache."""
+def status_bytes(pid, keys):
+    """The sum of rows of /proc/PID/status."""
     total = 0
     try:
         with open('/proc/%d/status' % pid, encoding='ascii') as status:
             for line in status:
-                if line.startswith(('RssAnon:', 'RssShmem:')):
+                if line.startswith(keys):
                     total += int(line.split()[1]) << 10
     except (FileNotFoundError, ProcessLookupError):
         pass
     return total
 
 
-def watch(args, preexec=None):
-    """Run jask-gemm; its JSON and the largest private memory seen."""
-    run = subprocess.Popen([GEMM, '--json', '--no-sync'] + args, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, text=True, preexec_fn=preexec)
+def private_bytes(pid):
+    """Anonymous and shared-memory pages: what a process holds that is no file's page cache."""
+    return status_bytes(pid, ('RssAnon:', 'RssShmem:'))
+
+
+def most_of(run, look):
+    """The most that `look` sees until the process ends."""
     peak = 0
     while run.poll() is None:
-        peak = max(peak, private_bytes(run.pid))
+        peak = max(peak, look(run.pid))
         time.sleep(0.005)
+    return peak
+
+
+def watch(args, preexec=None, look=private_bytes, sync=False):
+    """Run jask-gemm; its JSON and the most that `look` saw of its process, by default private memory."""
+    options = ['--json'] if sync else ['--json', '--no-sync']
+    run = subprocess.Popen([GEMM] + options + args, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, preexec_fn=preexec)
+    peak = most_of(run, look)
     out, err = run.communicate()
     assert run.returncode == 0, 'exit %d: %s%s' % (run.returncode, out, err)
     report = json.loads(out)
@@ -213,11 +225,11 @@ def inputs_that_do_not_fit_go_around_the_page_cache():
     write_ones(a, 1 << 17, 512)
     write_ones(b, 1 << 17, 512)
     for path in (a, b):
-        drop_cache(path)
+        group_of.drop_cache(path)
     args = [a, b, '--ta', '-o', c, '-b', '64MiB']
     group = make_group(192 * MIB)
     try:
-        for options, preexec in ((['--io', 'direct'], None), ([], enter(group))):
+        for options, preexec in ((['--io', 'direct'], None), ([], group_of.enter(group))):
             report, _ = watch(args + options, preexec)
             if report['io_engine'] == 'pread' and report['note']:
                 raise tap.Skip(report['note'])
@@ -231,14 +243,79 @@ def inputs_that_do_not_fit_go_around_the_page_cache():
         report, _ = watch(args)
         assert report['io_engine'] == 'pread', report
         # What is in the page cache is taken from there, also where it would not fit.
-        report, _ = watch(args, enter(group))
+        report, _ = watch(args, group_of.enter(group))
         assert report['io_engine'] == 'pread' and report['disk_read_bytes'] < 32 * MIB, report
+    finally:
+        os.rmdir(group)
+
+
+def long_streams_leave_no_page_tables():
+    """256 MiB go through a budget of 16 MiB, the result is one number: nothing of them stays mapped, which
+    would take 512 KiB."""
+    a, b, c = (name + '.npy' for name in 'abc')
+    write_holes(a, 1, 1 << 25)
+    write_holes(b, 1 << 25, 1)
+    for engine in ('pread', 'direct'):
+        report, peak = watch([a, b, '-o', c, '-b', '16MiB', '--io', engine],
+                             look=lambda pid: status_bytes(pid, ('VmPTE:',)))
+        print('# %s: %.2f MiB of page tables, %.1f s' % (engine, peak / MIB, report['seconds']))
+        assert report['file_read_bytes'] == 256 * MIB
+        assert 0 < peak <= MIB // 4, '%d bytes of page tables' % peak
+
+
+def dirty_bytes(group):
+    """Written by the group's processes and not on the disk yet."""
+    total = 0
+    with open(os.path.join(group, 'memory.stat'), encoding='ascii') as stat:
+        for line in stat:
+            key, value = line.split()
+            if key in ('dirty', 'writeback', 'file_dirty', 'file_writeback'):
+                total += int(value)
+    return total
+
+
+def long_sums_keep_dirty_pages_few():
+    """The same for a sum of 512 MiB of zeros that take no room."""
+    group = make_group(128 * MIB)
+    try:
+        write_holes('flat.npy', 16384, 8192)
+        for options in ([], ['--no-sync']):
+            run = subprocess.Popen([ADD, 'flat.npy', 'flat.npy', '-o', 'c.npy', '-b', '32MiB', '-q']
+                                   + options, preexec_fn=group_of.enter(group))
+            peak = most_of(run, lambda pid: dirty_bytes(group))
+            print('# %s: %.1f MiB dirty or on the way at most' % (options or 'durable', peak / MIB))
+            assert run.returncode == 0, 'exit %d' % run.returncode
+            assert 0 < peak <= 48 * MIB, '%.1f MiB dirty' % (peak / MIB)
+    finally:
+        os.rmdir(group)
+
+
+def long_writes_keep_dirty_pages_few():
+    """A result of 512 MiB from a group of 128 MiB, durable or not: nobody is killed, and what waits for the
+    disk is bounded by what is written behind, not by the group's limit."""
+    group = make_group(128 * MIB)
+    try:
+        write_ones('tall.npy', 16384, 8)
+        write_ones('wide.npy', 8, 8192)
+        for sync in (True, False):
+            report, peak = watch(['tall.npy', 'wide.npy', '-o', 'c.npy', '-b', '32MiB'],
+                                 group_of.enter(group), look=lambda pid: dirty_bytes(group),
+                                 sync=sync)
+            print('# %s: 512 MiB in %.1f s: %.1f MiB dirty or on the way at most'
+                  % ('durable' if sync else 'not', report['seconds'], peak / MIB))
+            assert 0 < peak <= 48 * MIB, '%.1f MiB dirty' % (peak / MIB)
+        with open('c.npy', 'rb') as result:
+            for offset in (128, 128 + (256 << 20), (512 << 20) + 128 - 4096):
+                result.seek(offset)
+                assert result.read(4096) == b'\0\0\0\x41' * 1024, 'wrong elements'
     finally:
         os.rmdir(group)
 
 
 TESTS = [budgets_hold, memory_does_not_grow_with_k, files_far_larger_than_the_group,
          default_budget_keeps_to_the_group,
-         inputs_that_do_not_fit_go_around_the_page_cache, a_result_in_memory_takes_its_part,
+         inputs_that_do_not_fit_go_around_the_page_cache, long_streams_leave_no_page_tables,
+         long_writes_keep_dirty_pages_few, long_sums_keep_dirty_pages_few,
+         a_result_in_memory_takes_its_part,
          every_form_of_input_takes_the_same_memory]
 tap.run(TESTS, 'limits')

@@ -57,6 +57,19 @@ ssize_t __wrap_pwrite64(int fd, const void *buf, size_t bytes, off_t offset)
     return go == 1 ? __real_pwrite64(fd, buf, bytes, offset) : go;
 }
 
+static int ranges, range_error;
+static unsigned range_flags;
+
+int __wrap_sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags);
+int __wrap_sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags)
+{
+    (void)fd, (void)offset, (void)bytes;
+    ranges++;
+    range_flags = flags;
+    errno = range_error;
+    return range_error ? -1 : 0;
+}
+
 TestSuite(file, .init = tree_enter, .fini = tree_leave);
 
 static jk_file open_rw(const char *name)
@@ -205,5 +218,26 @@ Test(file, maps_from_any_offset)
     cr_assert_eq(back, 'y');
     cr_assert_eq(jk_file_map(&file, 0, (size_t)1 << 62, false, &map, &err), JASK_ERR_NOMEM);
     cr_assert_not_null(strstr(err.msg, "of 'data'"), "%s", err.msg);
+    jk_file_close(&file);
+}
+
+Test(file, what_is_written_out_waits_for_what_began_before_and_hears_of_failures)
+{
+    static const int failures[] = {EIO, ENOSPC, EDQUOT}, lacks[] = {ENOSYS, EINVAL, ESPIPE};
+    jk_file file = open_rw("data");
+    jask_error err;
+    cr_assert_eq(jk_file_write_out(&file, &err), JASK_OK);
+    cr_assert_eq(ranges, 1);
+    cr_assert_eq(range_flags, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
+    for (size_t i = 0; i < 3; i++) {
+        range_error = failures[i];
+        cr_assert_eq(jk_file_write_out(&file, &err), JASK_ERR_IO);
+        cr_assert_eq(err.sys_errno, failures[i]);
+        cr_assert_not_null(strstr(err.msg, "'data'"), "%s", err.msg);
+        range_error = lacks[i];
+        cr_assert_eq(jk_file_write_out(&file, &err), JASK_OK);
+    }
+    jk_file_write_behind(&file);
+    cr_assert_eq(range_flags, SYNC_FILE_RANGE_WRITE);
     jk_file_close(&file);
 }
