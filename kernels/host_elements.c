@@ -18,6 +18,48 @@ typedef struct chunk {
     double real[2 * CHUNK]; /* of a complex number two */
 } chunk;
 
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* As jk_f16_to_f32, in few steps: exponent and fraction taken for a float's are a number 2^112 times
+ * too small, also where the half is subnormal, and one exact product mends it. */
+static void widen_f16(int64_t n, const uint16_t *x, float *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t rest = x[i] & 0x7fffu, special = 0x7f800000u | (rest & 0x3ffu) << 13;
+        uint32_t bits = rest < 0x7c00 ? bits_of(float_of(rest << 13) * 0x1p112f) : special;
+        y[i] = float_of(bits | (x[i] & 0x8000u) << 16);
+    }
+}
+
+/* As jk_f32_to_f16: adding 1/2, whose last place is the least half, rounds a number below the normal
+ * halves. */
+static void narrow_f16(int64_t n, const float *x, uint16_t *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t rest = bits_of(x[i]) & 0x7fffffffu;
+        uint32_t half = (rest - (112u << 23) + 0xfffu + (rest >> 13 & 1u)) >> 13;
+        if (rest < 0x38800000u)
+            half = bits_of(float_of(rest) + 0.5f) - bits_of(0.5f);
+        if (rest >= 0x47800000u)
+            half = 0x7c00u;
+        if (rest > 0x7f800000u)
+            half = 0x7e00u | (rest >> 13 & 0x3ffu);
+        y[i] = (uint16_t)(half | (bits_of(x[i]) >> 16 & 0x8000u));
+    }
+}
+
 #define LOAD(type, kind_, field, count)                                                            \
     do {                                                                                           \
         type x_[2 * CHUNK];                                                                        \
@@ -36,7 +78,7 @@ static void load(jask_dtype from, const void *src, int64_t n, chunk *c)
     case JASK_BF16:
         memcpy(half, src, (size_t)n * sizeof *half);
         if (from == JASK_F16)
-            jk_f16_to_f32(n, half, narrow);
+            widen_f16(n, half, narrow);
         else
             jk_bf16_to_f32(n, half, narrow);
         src = narrow;
@@ -75,8 +117,9 @@ static void load(jask_dtype from, const void *src, int64_t n, chunk *c)
     case JASK_U32:
         LOAD(uint32_t, WIDE_WHOLE, whole, n);
         return;
-    default: /* nothing but itself holds all of u64 */
-        assert(false);
+    default: /* bits that only u64 itself holds all of */
+        assert(from == JASK_U64);
+        LOAD(uint64_t, WIDE_WHOLE, whole, n);
     }
 }
 
@@ -95,7 +138,7 @@ static void store_half(jask_dtype to, const chunk *c, int64_t n, void *dst)
     for (int64_t i = 0; i < n; i++)
         narrow[i] = (float)c->real[i];
     if (to == JASK_F16)
-        jk_f32_to_f16(n, narrow, half);
+        narrow_f16(n, narrow, half);
     else
         jk_f32_to_bf16(n, narrow, half);
     memcpy(dst, half, (size_t)n * sizeof *half);
@@ -157,6 +200,33 @@ static void store(jask_dtype to, chunk *c, int64_t n, void *dst)
         STORE(double, real, complex ? 2 * n : n);
 }
 
+static bool is_half(jask_dtype dtype)
+{
+    return dtype == JASK_F16 || dtype == JASK_BF16;
+}
+
+/* Between the types of 16 bits and f32, which they are computed in. */
+static void convert_half(int64_t n, jask_dtype from, const void *src, jask_dtype to, void *dst)
+{
+    uint16_t half[CHUNK];
+    float single[CHUNK];
+    if (is_half(from)) {
+        memcpy(half, src, (size_t)n * sizeof *half);
+        if (from == JASK_F16)
+            widen_f16(n, half, single);
+        else
+            jk_bf16_to_f32(n, half, single);
+        memcpy(dst, single, (size_t)n * sizeof *single);
+        return;
+    }
+    memcpy(single, src, (size_t)n * sizeof *single);
+    if (to == JASK_F16)
+        narrow_f16(n, single, half);
+    else
+        jk_f32_to_bf16(n, single, half);
+    memcpy(dst, half, (size_t)n * sizeof *half);
+}
+
 /* A chunk is read whole before any of it is written. */
 void jk_convert(int64_t n, jask_dtype from, const void *src, jask_dtype to, void *dst)
 {
@@ -168,8 +238,14 @@ void jk_convert(int64_t n, jask_dtype from, const void *src, jask_dtype to, void
     for (int64_t i = 0; i < n; i += CHUNK) {
         chunk c;
         int64_t part = jk_min(CHUNK, n - i);
-        load(from, (const char *)src + (size_t)i * from_size, part, &c);
-        store(to, &c, part, (char *)dst + (size_t)i * to_size);
+        const char *x = (const char *)src + (size_t)i * from_size;
+        char *y = (char *)dst + (size_t)i * to_size;
+        if ((is_half(from) && to == JASK_F32) || (from == JASK_F32 && is_half(to))) {
+            convert_half(part, from, x, to, y);
+            continue;
+        }
+        load(from, x, part, &c);
+        store(to, &c, part, y);
     }
 }
 

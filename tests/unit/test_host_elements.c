@@ -1,4 +1,5 @@
 #include "kernels/host_elements.h"
+#include "kernels/host_numbers.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -76,6 +77,29 @@ Test(host_elements, converts_at_the_end_of_the_memory_it_grows_into)
     jk_convert(600, JASK_F32, narrow, JASK_BF16, narrow);
     jk_convert(1, JASK_BF16, (uint16_t *)narrow + 513, JASK_F32, narrow + 599);
     cr_assert_eq(narrow[599], 128); /* 128.25 in 8 bits */
+}
+
+/* Every f16 and, of the floats, every upper half with lower bits that matter: as the slow twins. */
+Test(host_elements, halves_are_converted_as_their_twins_do)
+{
+    static const uint32_t lower[] = {0, 1, 0x0fff, 0x1000, 0x1001, 0x2fff, 0x3000, 0xffff};
+    for (uint32_t upper = 0; upper < 65536; upper++) {
+        uint16_t half = (uint16_t)upper, got, expected;
+        float wide, twin, x[8];
+        jk_convert(1, JASK_F16, &half, JASK_F32, &wide);
+        jk_f16_to_f32(1, &half, &twin);
+        cr_assert(memcmp(&wide, &twin, 4) == 0 || (wide != wide && twin != twin), "%04x", upper);
+        for (size_t i = 0; i < 8; i++) {
+            uint32_t bits = upper << 16 | lower[i];
+            memcpy(&x[i], &bits, 4);
+            jk_convert(1, JASK_F32, &x[i], JASK_F16, &got);
+            jk_f32_to_f16(1, &x[i], &expected);
+            if (x[i] != x[i]) /* through f64 a NaN becomes quiet, which it is in f16 anyway */
+                cr_assert_eq(got & 0x7e00, 0x7e00, "%08x", bits);
+            else
+                cr_assert_eq(got, expected, "%08x: %04x, not %04x", bits, got, expected);
+        }
+    }
 }
 
 /* The extremes of every type survive in every type that holds it. */
