@@ -241,6 +241,12 @@ typedef struct jask_options {
                                        "direct" (around it, where the file system can) or "auto"
                                        (around it where they do not fit beside the budget and are
                                        not there already). NULL: not set (auto) */
+    const char *machine;       /**< JASK_MACHINE; what plans are made with instead of what is known
+                                       of the device: KEY=NUMBER parted by commas, of flops,
+                                       flops_f64, h2d, d2h, disk, disk_read, disk_write and memory
+                                       (a second; K to P are powers of 1000). gpu=SIZE or host=SIZE
+                                       describe another machine, for jask_*_plan* alone: products
+                                       refuse them. NULL: not set */
 } jask_options;
 
 /** Fill `options` with "not set". `struct_size` is sizeof(jask_options) as the caller sees it. */
@@ -309,7 +315,7 @@ JASK_API jask_status jask_get_cpus(jask_cpus *out, size_t struct_size, jask_erro
 typedef struct jask_setting {
     const char *name;          /**< "memory_budget" */
     const char *environment;   /**< "JASK_MEMORY_BUDGET" */
-    const char *type;          /**< "size", "path", "choice", "bool", "count" */
+    const char *type;          /**< "size", "path", "choice", "text", "bool", "count" */
     const char *default_value; /**< as text; "" when there is none */
     const char *help;          /**< one line */
 } jask_setting;

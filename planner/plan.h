@@ -33,6 +33,7 @@ typedef struct jk_machine {
     double disk_read, disk_write;
     double device_memory; /* the device's own memory: a product re-reads and re-writes its C tile */
     double step_seconds;  /* fixed cost of one step */
+    uint64_t cache_bytes; /* host memory in which inputs stay once read; 0: none is counted on */
     bool shared_cores;    /* host device: copies and products compete for the same cores */
 } jk_machine;
 

@@ -27,6 +27,7 @@ struct jask_context {
     uint64_t available_bytes;
     char available_source[256];
     jk_planner planner;
+    jk_machine_said machine; /* what the settings say of it */
     jk_device_ref device;
 
     char *scratch_named;  /* absolute, not examined */
@@ -222,6 +223,8 @@ jask_status jask_context_open(const jask_options *options, jask_context **out, j
     }
     if (!st)
         st = jk_planner_parse(ctx->settings.value[JK_SET_PLANNER].text, &ctx->planner, err);
+    if (!st && ctx->settings.value[JK_SET_MACHINE].text)
+        st = jk_machine_parse(ctx->settings.value[JK_SET_MACHINE].text, &ctx->machine, err);
     if (!st)
         st = name_scratch(ctx, err);
     if (!st && strcmp(ctx->settings.value[JK_SET_SCRATCH_DIR].source, "default") != 0)
@@ -443,6 +446,11 @@ int jk_context_io_threads(const jask_context *ctx)
 const char *jk_context_io(const jask_context *ctx)
 {
     return ctx->settings.value[JK_SET_IO].text;
+}
+
+const jk_machine_said *jk_context_machine(const jask_context *ctx)
+{
+    return &ctx->machine;
 }
 
 jk_planner jk_context_planner(const jask_context *ctx)

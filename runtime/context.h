@@ -7,6 +7,7 @@
 #include "planner/plan.h"
 #include "runtime/device.h"
 #include "runtime/log.h"
+#include "runtime/machine_text.h"
 #include "runtime/settings.h"
 
 /* The context to work in: `ctx`, or the process-wide default when NULL (made from the environment
@@ -33,6 +34,7 @@ bool jk_context_pipelined(const jask_context *ctx);
 int jk_context_io_threads(const jask_context *ctx);
 const char *jk_context_io(const jask_context *ctx); /* "auto", "pread", "direct" */
 jk_planner jk_context_planner(const jask_context *ctx);
+const jk_machine_said *jk_context_machine(const jask_context *ctx);
 const jk_device_ref *jk_context_device(const jask_context *ctx);
 
 /* The directory for files without a name, made and examined at the first call. The text lives as

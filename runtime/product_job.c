@@ -89,6 +89,7 @@ jask_status jk_job_plan(jk_job *job, jask_error *err)
         jk_machine_of(device, job->dtype, job->budget.bytes,
                       jk_pipeline_reserve_bytes(&device->info, job->budget.bytes, turns_c(job),
                                                 jk_context_io_threads(job->ctx), job->block_bytes));
+    jk_machine_apply(jk_context_machine(job->ctx), job->dtype == JASK_F64, &job->machine);
     st = jk_plan_make(&problem, &job->machine, jk_context_planner(job->ctx),
                       jk_context_pipelined(job->ctx), &job->plan, err);
     if (st == JASK_ERR_BUDGET)
@@ -99,6 +100,17 @@ jask_status jk_job_plan(jk_job *job, jask_error *err)
             problem.read_c && device->info.host_memory ? jk_scale_bytes(job->block_bytes) : 0;
     }
     return st;
+}
+
+/* A machine with memory of its own is planned for, not run on. */
+static jask_status check_machine(const jask_context *ctx, jask_error *err)
+{
+    const jk_machine_said *said = jk_context_machine(ctx);
+    if (said->gpu_bytes == 0 && said->host_bytes == 0)
+        return JASK_OK;
+    return jk_fail(err, JASK_ERR_ARG,
+                   "the machine setting describes another machine (gpu or host): products can be "
+                   "planned for it, not made on it");
 }
 
 jask_status jk_job_show_plan(jk_job *job, jask_plan **out, jask_error *err)
@@ -299,7 +311,9 @@ jask_status jk_jobs_run(jk_job *jobs, int count, const jk_job_report *how, jask_
     for (int i = 0; i < count; i++)
         jk_jobs_log_plan(&jobs[i]);
     jk_process_disk_bytes(&before[0], &before[1]);
-    st = open_trace(jobs, count, how->trace, start, &trace, err);
+    st = check_machine(jobs[0].ctx, err);
+    if (!st)
+        st = open_trace(jobs, count, how->trace, start, &trace, err);
     if (!st)
         st = compute_all(jobs, count, err);
     computed = jk_clock_seconds();

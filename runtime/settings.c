@@ -55,6 +55,12 @@ static const setting_row rows[JK_SET_COUNT] = {
                         .field = offsetof(jask_options, planner),
                         .accepted = "auto, bytes or page",
                         .words = "auto bytes page"},
+    [JK_SET_MACHINE] = {{"machine", "JASK_MACHINE", "text", "",
+                         "rates to plan with, as flops=51T,h2d=55G,disk=2G; with gpu=80G or "
+                         "host=64G, another machine to plan for"},
+                        .kind = KIND_TEXT,
+                        .field = offsetof(jask_options, machine),
+                        .accepted = "a machine as flops=51T,h2d=55G,disk=2G"},
     [JK_SET_PIPELINE] = {{"pipeline", "JASK_PIPELINE", "bool", "1",
                           "overlap reading, computing and writing"},
                          .kind = KIND_BOOL,

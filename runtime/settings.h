@@ -11,6 +11,7 @@ typedef enum jk_setting_id {
     JK_SET_ALLOW_TMPFS,
     JK_SET_DEVICE,
     JK_SET_PLANNER,
+    JK_SET_MACHINE,
     JK_SET_PIPELINE,
     JK_SET_SYNC,
     JK_SET_IO_THREADS,

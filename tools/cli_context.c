@@ -87,6 +87,7 @@ jask_status cli_context_open(const cli_options *options, cli_progress *progress,
     o.allow_tmpfs = options->allow_tmpfs;
     o.device = options->device;
     o.planner = options->planner;
+    o.machine = options->machine;
     o.pipeline = options->no_pipeline ? -1 : 0;
     o.sync = options->no_sync ? -1 : 0;
     o.io_threads = options->io_threads;

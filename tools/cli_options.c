@@ -136,6 +136,8 @@ static const row rows[] = {
      "what computes: auto, or a device that jask-info lists"},
     {"planner", 0, read_word, FIELD(planner), ALL, 0, "auto|bytes|page", "auto, bytes or page",
      "least predicted time, fewest bytes moved, or square pages"},
+    {"machine", 0, read_text, FIELD(machine), ALL, 0, "TEXT", "a machine as flops=51T,disk=2G",
+     "rates to plan with; with gpu=SIZE or host=SIZE, for --plan, another machine"},
     {"precision", 0, read_word, FIELD(precision), ALL, 0, "f32|tf32", "f32 or tf32",
      "f32 products in IEEE arithmetic, or with rounded inputs, where the device can [f32]"},
     {"no-pipeline", 0, NULL, FIELD(no_pipeline), ALL, 0, NULL, NULL,

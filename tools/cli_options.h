@@ -33,6 +33,7 @@ typedef struct cli_options {
     double beta;  /* 0; of a sum 1 */
     const char *c;
     const char *planner;
+    const char *machine;
     const char *precision;
     bool no_pipeline, no_sync;
     int io_threads;

@@ -14,6 +14,7 @@ SETTINGS = {
     "allow_tmpfs": ("0", "no", ["--allow-tmpfs"], "1"),
     "device": ("auto", "host", ["-d", "host:0"], "host:0"),
     "planner": ("auto", "page", ["--planner", "bytes"], "bytes"),
+    "machine": (None, "disk=1G", ["--machine", "flops=51T,disk=2G"], "flops=51T,disk=2G"),
     "pipeline": ("1", "TRUE", ["--no-pipeline"], "0"),
     "sync": ("1", "on", ["--no-sync"], "0"),
     "io_threads": ("2", "7", ["--io-threads", "3"], "3"),
@@ -81,6 +82,21 @@ def every_size_that_is_shown_can_be_given(box):
         expected = float(number) * 1024 ** (" KMGT".index(unit))
         got, got_unit = re.fullmatch(r"([\d.]+)([KMGT])?.*", value).groups()
         check(abs(float(got) * 1024 ** " KMGT".index(got_unit or " ") - expected) <= 1, size, value)
+
+
+@case
+def a_described_machine_is_planned_for_and_not_run_on(box):
+    """A card that is not there: its memory, its rates, and what binds; a slow disk binds what is run, too."""
+    card = "gpu=4G,host=1T,flops=51T,h2d=55G,disk=2G,memory=4T"
+    plan = json.loads(box.succeeds("--size", "65536", "--plan", "--json", "--machine", card).out)
+    check_equal((plan["budget_bytes"], plan["bottleneck"]), (4 << 30, "read"))
+    check_equal(plan["compute_bound_budget_bytes"], None, "the inputs are read once already")
+    check(abs(plan["stage_seconds"]["read"] - 2 * 4 * 65536 ** 2 / 2e9) < 0.01, plan)
+    plan = json.loads(box.succeeds("--size", "512", "--plan", "--json", env={"JASK_MACHINE": "disk=1M"}).out)
+    check_equal(plan["bottleneck"], "read")
+    box.succeeds("--size", "64", "-q", "--machine", "disk=1M")
+    box.fails(1, ["machine", "planned for it"], "--size", "64", "-q", "--machine", card)
+    box.fails(1, ["'speed=1'", "disk_read"], "--size", "64", "-q", "--machine", "disk=2G,speed=1")
 
 
 @case

@@ -1,5 +1,6 @@
 /* Plans as text: exact texts for described machines (tests/golden), JSON, and short buffers. */
 #include "planner/plan.h"
+#include "runtime/machine_text.h"
 
 #include <criterion/criterion.h>
 
@@ -55,7 +56,12 @@ static void set_field(request *r, const char *key, const char *value)
         cr_assert_eq(jask_parse_size(value, &r->machine.reserve_bytes, NULL), JASK_OK);
     else if (strcmp(key, "shared_cores") == 0)
         r->machine.shared_cores = atoi(value);
-    else if (strcmp(key, "planner") == 0)
+    else if (strcmp(key, "machine") == 0) {
+        jk_machine_said said;
+        jask_error err;
+        cr_assert_eq(jk_machine_parse(value, &said, &err), JASK_OK, "%s", err.msg);
+        jk_machine_apply(&said, false, &r->machine);
+    } else if (strcmp(key, "planner") == 0)
         cr_assert_eq(jk_planner_parse(value, &r->planner, NULL), JASK_OK);
     else if (strcmp(key, "pipelined") == 0)
         r->pipelined = atoi(value);

@@ -46,6 +46,7 @@ Test(settings, has_one_row_for_every_setting)
         {JK_SET_ALLOW_TMPFS, "allow_tmpfs", "JASK_ALLOW_TMPFS", "bool", "0"},
         {JK_SET_DEVICE, "device", "JASK_DEVICE", "choice", "auto"},
         {JK_SET_PLANNER, "planner", "JASK_PLANNER", "choice", "auto"},
+        {JK_SET_MACHINE, "machine", "JASK_MACHINE", "text", ""},
         {JK_SET_PIPELINE, "pipeline", "JASK_PIPELINE", "bool", "1"},
         {JK_SET_SYNC, "sync", "JASK_SYNC", "bool", "1"},
         {JK_SET_IO_THREADS, "io_threads", "JASK_IO_THREADS", "count", "2"},

@@ -1,0 +1,25 @@
+/* Machines described in text. Pure. */
+#ifndef JK_RUNTIME_MACHINE_TEXT_H
+#define JK_RUNTIME_MACHINE_TEXT_H
+
+#include "planner/plan.h"
+
+/* What a text says; 0: nothing. Rates as in jk_machine. */
+typedef struct jk_machine_said {
+    uint64_t gpu_bytes;  /* memory of a card, for tiles */
+    uint64_t host_bytes; /* of the CPU: for tiles too, or, beside a card, for inputs to stay in */
+    double flops, flops_f64; /* of products in f32 and in f64 */
+    double h2d, d2h;
+    double disk_read, disk_write;
+    double device_memory;
+} jk_machine_said;
+
+/* Read `gpu=80G,flops=51T,h2d=55G,disk=2G`: KEY=NUMBER with an optional K, M, G, T or P, parted by
+ * commas. In rates these are powers of 1000, in sizes (gpu, host) of 1024, as everywhere. `disk` is
+ * disk_read and disk_write. ARG says which word cannot be read and what the keys are. */
+jask_status jk_machine_parse(const char *text, jk_machine_said *out, jask_error *err);
+
+/* Put what is said in the place of what was known. */
+void jk_machine_apply(const jk_machine_said *said, bool f64, jk_machine *machine);
+
+#endif

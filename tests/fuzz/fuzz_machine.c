@@ -1,0 +1,30 @@
+/* Machines described in text. */
+#include "fuzz.h"
+#include "runtime/machine_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool sensible(double rate)
+{
+    return rate == 0 || (isfinite(rate) && rate >= 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = fuzz_text(data, size);
+    jk_machine_said said = {.flops = 77};
+    jask_error err;
+    jask_status st = jk_machine_parse(text, &said, &err);
+    if (st) {
+        fuzz_refused(st, &err);
+        fuzz_must(said.flops == 77, "a refusal leaves the output alone");
+    } else {
+        fuzz_must(sensible(said.flops) && sensible(said.flops_f64) && sensible(said.h2d) &&
+                      sensible(said.d2h) && sensible(said.disk_read) && sensible(said.disk_write) &&
+                      sensible(said.device_memory),
+                  "rates are finite and at least one");
+    }
+    free(text);
+    return 0;
+}
