@@ -13,6 +13,9 @@ enum { BANDS = 8 };
 /* Of the time that resources work beside the slowest, this share shows all the same. */
 #define HIDDEN_SHOWN 0.05
 
+/* A BLAS on cores brings operands into an order of its own before it multiplies: they are read and written. */
+#define PACKING 2
+
 static double over(double amount, double rate)
 {
     return rate > 0 ? amount / rate : 0;
@@ -31,6 +34,8 @@ static double product_seconds(const jk_plan *plan, const jk_machine *machine)
         m * k * p->a_bytes * (double)plan->nt + k * n * p->b_bytes * (double)plan->mt;
     double steps = (double)plan->mt * (double)plan->nt * (double)plan->kt;
     double issue = steps * machine->step_seconds;
+    if (machine->shared_cores)
+        operand_bytes *= PACKING;
     double memory = over(c_bytes + operand_bytes, machine->device_memory);
     return issue + (machine->shared_cores ? arithmetic + memory : fmax(arithmetic, memory));
 }
