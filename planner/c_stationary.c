@@ -9,7 +9,9 @@
 #include <math.h>
 
 enum {
-    DEEPEST = 8192,     /* deeper panels buy nothing on any machine known */
+    DEEPEST = 8192, /* deeper panels buy nothing on any machine known */
+    THIN = 64,      /* with so few rows or columns of D, reading one operand is all of the work */
+    LONG_RUN = 1 << 17, /* of its elements in the file, more make no difference */
     SHALLOW = 256,      /* shallower ones are tried only where the budget is too small for these */
     DEEP_ENOUGH = 1024, /* the device re-reads its tile of D rarely enough */
     LONG_ROWS = 512,    /* rows of A in the file are long enough to read well */
@@ -67,12 +69,27 @@ static bool fewer_bytes(const jk_plan *x, const jk_plan *y)
     return x->peak_bytes < y->peak_bytes;
 }
 
+/* B and D are thin: the work is to read A, in rows. */
+static bool reads_a(const jk_problem *p)
+{
+    return p->n <= jk_min(p->m, THIN);
+}
+
+/* Elements of the operand that matters which lie together in its file. */
+static int64_t run_length(const jk_plan *plan)
+{
+    const jk_problem *p = &plan->problem;
+    if (reads_a(p))
+        return jk_min(plan->bk, LONG_RUN);
+    return p->m <= THIN ? jk_min(plan->bn, LONG_RUN) : jk_min(plan->bk, LONG_ROWS);
+}
+
 /* Among plans that take about the same time. */
 static bool handier(const jk_plan *x, const jk_plan *y)
 {
-    int64_t x_depth = jk_min(x->bk, LONG_ROWS), y_depth = jk_min(y->bk, LONG_ROWS);
-    if (x_depth != y_depth)
-        return x_depth > y_depth;
+    int64_t x_run = run_length(x), y_run = run_length(y);
+    if (x_run != y_run)
+        return x_run > y_run;
     if (even_tiles(x) != even_tiles(y))
         return even_tiles(x);
     return fewer_bytes(x, y);
@@ -241,7 +258,8 @@ static int64_t least_depth(const plan_choice *choice)
 
 static void try_all(plan_choice *choice)
 {
-    int64_t deepest = jk_min(choice->space.problem->k, DEEPEST);
+    const jk_problem *p = choice->space.problem;
+    int64_t deepest = jk_min(p->k, reads_a(p) ? LONG_RUN : DEEPEST);
     for (int64_t bk = least_depth(choice); bk < deepest; bk *= 2)
         try_depth(choice, bk);
     try_depth(choice, deepest);
