@@ -80,8 +80,7 @@ JASK_API const char *jask_status_name(jask_status status);
 
 /* ---- element types ---------------------------------------------------------------------------- */
 
-/** Known element types. Products compute in JASK_F32 and JASK_F64; the others can be described
- *  (jask-info names them) and are refused by operations in words. */
+/** Known element types. jask_dtype_promote, jask_dot and jask_add say which go together. */
 typedef enum jask_dtype {
     JASK_DTYPE_NONE = 0,
     JASK_F16,
@@ -515,31 +514,48 @@ typedef struct jask_report {
                                 differs from one to the other */
 } jask_report;
 
+/** What is used of a stored matrix. */
+enum {
+    JASK_NO_TRANSPOSE = 0,
+    JASK_TRANSPOSE = 1,
+    JASK_CONJUGATE_TRANSPOSE = 2 /**< of real numbers the same as JASK_TRANSPOSE */
+};
+
 /** How a product is to be made. */
 typedef struct jask_dot_args {
     size_t struct_size;
     double alpha;        /**< 1 */
     double beta;         /**< 0 */
-    int transpose_a;     /**< 0; non-zero uses A's transpose: of its last two dimensions */
-    int transpose_b;     /**< 0 */
-    const jask_array *c; /**< read only when beta is not 0; of the product's shape and A's type.
-                              May be NULL when beta is 0 */
+    int transpose_a;     /**< JASK_NO_TRANSPOSE (0); of A's last two dimensions */
+    int transpose_b;     /**< JASK_NO_TRANSPOSE (0) */
+    const jask_array *c; /**< read only when beta is not 0; of the product's shape, and of a
+                              type that the one which computes holds. May be NULL when beta is 0 */
     const char *output;  /**< path of the .npy result. NULL: a nameless array in scratch */
     int resume;        /**< 0; non-zero makes a run that can be stopped or killed and started again:
                               see jask_dot */
     const char *trace; /**< path of a timeline to write: what each thread did when, as JSON for
                               chrome://tracing and Perfetto. NULL: none */
+    jask_dtype dtype;  /**< of the result; JASK_DTYPE_NONE (0): see jask_dot */
 } jask_dot_args;
 
 JASK_API void jask_dot_args_init(jask_dot_args *args, size_t struct_size);
 
 /** D = alpha * op(A) * op(B) + beta * C, on arrays that need not fit in memory.
  *
- *  op(A) is m x k, op(B) k x n, C and D m x n, all of one type, f32 or f64; D is .npy 1.0, C order,
- *  little-endian. As in NumPy, a 1-D A is a row and a 1-D B a column (neither has a transpose), and C
- *  and D lack that dimension: vector times vector has none. Sums over k run slab by slab in a fixed order in the arrays' own type; the
+ *  op(A) is m x k, op(B) k x n, C and D m x n; D is .npy 1.0, C order, little-endian. As in NumPy, a 1-D A is a row and a 1-D B a column (neither has a transpose), and C
+ *  and D lack that dimension: vector times vector has none. Sums over k run slab by slab in a fixed order, in the type below; the
  *  same inputs, plan, BLAS and thread count give the same bits. NaN and Inf follow IEEE 754. With
  *  beta 0, C is never read. An empty k gives zeros.
+ *
+ *  Types: products of floating-point and complex numbers are summed in the type that
+ *  jask_dtype_promote gives for A and B, and for D's when that is wider; f16 and bf16 in f32. D is of
+ *  that promoted type, or of args->dtype, rounded once: f16, bf16 and f32 from sums in f32, f32 and f64
+ *  from f64, c64 and c128 from c128. Integers of up to 16 bits among themselves are exact and give i32
+ *  (8 bits) or i64 (16 bits), or the integer type of args->dtype; an element that it cannot hold is an
+ *  error, as is a k for which sums may exceed 2^53. Integers of up to 32 bits go with floating-point
+ *  numbers as in the table, and among themselves with args->dtype f64; others are refused with the
+ *  missing row. Of two vectors of f32 or c64 the sum is made in twice the precision, of f64 on the host
+ *  device with compensation for every rounding. A device that does not take a type gets it converted.
  *
  *  Blocks until D is committed under args->output, replacing whatever bore that name, which may be
  *  one of the inputs: they are read to the end first. With out_d not NULL the result is also handed
@@ -599,7 +615,7 @@ JASK_API jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, in
 typedef struct jask_dot_backward_args {
     size_t struct_size;
     double alpha;          /**< 1; that of the product */
-    int transpose_a;       /**< 0; as in the product */
+    int transpose_a;       /**< JASK_NO_TRANSPOSE (0); as in the product */
     int transpose_b;       /**< 0 */
     const char *da_output; /**< path of dA, a .npy. NULL: a nameless array in scratch */
     const char *db_output;
@@ -658,7 +674,7 @@ typedef struct jask_verification {
  *  pipeline. A wrong tile, a missing slab or a single badly wrong element shows; rounding does not.
  *  `args` as for the product (output is ignored). Uses at most the context's budget.
  *  @return JASK_OK also when the check fails (look at `passed`); ARG, CONFIG, IO, NOMEM, CANCELED;
- *          UNSUPPORTED for another type; FORMAT: a file has become shorter. */
+ *          UNSUPPORTED for complex numbers and for batches; FORMAT: a file has become shorter. */
 JASK_API jask_status jask_dot_verify(jask_context *ctx, const jask_array *a, const jask_array *b,
                                      const jask_array *d, const jask_dot_args *args,
                                      jask_verification *out, size_t struct_size, jask_error *err);

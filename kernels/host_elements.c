@@ -4,6 +4,7 @@
 #include "kernels/host_numbers.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- conversions: in chunks, by way of the widest type of their kind ---- */
@@ -247,6 +248,45 @@ void jk_convert(int64_t n, jask_dtype from, const void *src, jask_dtype to, void
         load(from, x, part, &c);
         store(to, &c, part, y);
     }
+}
+
+/* The bounds of an integer type in f64; the upper one is the first that does not fit. */
+static void bounds_of(jask_dtype dtype, double *low, double *beyond)
+{
+    int bits = 8 * (int)jask_dtype_size(dtype);
+    bool is_signed = dtype >= JASK_I8 && dtype <= JASK_I64;
+    *low = is_signed ? -ldexp(1, bits - 1) : 0;
+    *beyond = ldexp(1, is_signed ? bits - 1 : bits);
+}
+
+int64_t jk_f64_to_whole(int64_t n, const void *src, jask_dtype to, void *dst, double *out_value)
+{
+    size_t size = jask_dtype_size(to);
+    double low, beyond;
+    bounds_of(to, &low, &beyond);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t bits;
+        double x;
+        memcpy(&x, (const char *)src + (size_t)i * sizeof x, sizeof x);
+        if (!(x >= low && x < beyond)) {
+            *out_value = x;
+            return i;
+        }
+        bits = x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
+        for (size_t b = 0; b < size; b++)
+            ((unsigned char *)dst)[(size_t)i * size + b] = (unsigned char)(bits >> (8 * b));
+    }
+    return n;
+}
+
+void jk_conjugate(int64_t n, jask_dtype dtype, void *data)
+{
+    if (dtype == JASK_C64)
+        for (int64_t i = 0; i < n; i++)
+            ((float *)data)[2 * i + 1] = -((float *)data)[2 * i + 1];
+    else if (dtype == JASK_C128)
+        for (int64_t i = 0; i < n; i++)
+            ((double *)data)[2 * i + 1] = -((double *)data)[2 * i + 1];
 }
 
 /* ---- spreading ---- */

@@ -50,6 +50,8 @@ typedef struct jk_matrix {
     jask_dtype dtype;
     bool swap; /* not this machine's byte order */
     bool trans;
+    jask_dtype memory; /* the type of its elements in memory, one that holds them; NONE: dtype */
+    bool conj;         /* they are conjugated on the way */
     jk_direct *direct; /* reads go around the page cache; NULL: through it */
 } jk_matrix;
 
@@ -69,12 +71,23 @@ typedef struct jk_window {
     int64_t row, col, rows, cols;
 } jk_window;
 
+static inline jask_dtype jk_memory_type(const jk_matrix *matrix)
+{
+    return matrix->memory ? matrix->memory : matrix->dtype;
+}
+
 /* Read a window of the stored form into dst (leading dimension ld_elems), in this machine's byte
- * order; adds the bytes asked of the file to *bytes. */
+ * order and the type that it has in memory; adds the bytes asked of the file to *bytes. */
 jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, void *dst,
                            int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err);
 
-/* Write a window; the matrix is in this machine's byte order. */
+/* Turn rows x cols finished elements at data into the type of the file, in place: side by side where
+ * the rows are (ld_elems == cols), else each row at its own beginning. UNSUPPORTED naming an element
+ * that is outside of an integer type. */
+jask_status jk_matrix_narrow(const jk_matrix *matrix, const jk_window *window, void *data,
+                             int64_t ld_elems, jask_error *err);
+
+/* Write a window, narrowed where the types differ; the matrix is in this machine's byte order. */
 jask_status jk_matrix_write(const jk_matrix *matrix, const jk_window *window, const void *src,
                             int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err);
 

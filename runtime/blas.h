@@ -4,7 +4,7 @@
 
 #include "runtime/device.h"
 
-/* gemm->dtype is f32 or f64, all pointers are host memory. */
+/* gemm->dtype is f32, f64, c64 or c128, that of the inputs the same; all pointers are host memory. */
 void jk_blas_gemm(const jk_gemm *gemm);
 
 /* The same by the plain loops. */

@@ -59,27 +59,50 @@ static jask_status aim_handle(jk_queue *queue, const jk_gemm *gemm, jask_error *
 }
 
 /* The pedantic modes promise IEEE arithmetic whatever the environment (NVIDIA_TF32_OVERRIDE) or a
- * new library's defaults say. */
+ * new library's defaults say. Products of 16-bit numbers are exact in f32 in any mode; the plain one
+ * takes the units that are made for them. */
 static cublasComputeType_t compute_type(const jk_gemm *gemm)
 {
-    if (gemm->dtype == JASK_F64)
+    if (gemm->dtype == JASK_F64 || gemm->dtype == JASK_C128)
         return CUBLAS_COMPUTE_64F_PEDANTIC;
+    if (gemm->input_dtype == JASK_F16 || gemm->input_dtype == JASK_BF16)
+        return CUBLAS_COMPUTE_32F;
     return gemm->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC;
 }
 
+static cudaDataType_t data_type(jask_dtype dtype)
+{
+    switch (dtype) {
+    case JASK_F16:
+        return CUDA_R_16F;
+    case JASK_BF16:
+        return CUDA_R_16BF;
+    case JASK_F32:
+        return CUDA_R_32F;
+    case JASK_F64:
+        return CUDA_R_64F;
+    case JASK_C64:
+        return CUDA_C_32F;
+    default:
+        return CUDA_C_64F;
+    }
+}
+
 /* cuBLAS counts columns first: what it takes for matrices are our transposes, so it is asked for
- * D^T = op(B)^T op(A)^T. */
+ * D^T = op(B)^T op(A)^T. Of the factors it reads as many parts as its type has. */
 static jask_status multiply_part(void *user, const jk_gemm *g, jask_error *err)
 {
     jk_queue *queue = user;
     jk_device *dev = queue->dev;
-    bool f64 = g->dtype == JASK_F64;
-    cudaDataType_t type = f64 ? CUDA_R_64F : CUDA_R_32F;
-    float alpha = (float)g->alpha, beta = (float)g->beta;
+    bool wide = g->dtype == JASK_F64 || g->dtype == JASK_C128;
+    cudaDataType_t type = data_type(g->dtype);
+    cudaDataType_t input = data_type(g->input_dtype ? g->input_dtype : g->dtype);
+    const float alpha[2] = {(float)g->alpha, 0}, beta[2] = {(float)g->beta, 0};
+    const double wide_alpha[2] = {g->alpha, 0}, wide_beta[2] = {g->beta, 0};
     cublasStatus_t status = dev->blas.cublasGemmEx_p(
         dev->handle, g->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, g->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-        (int)g->n, (int)g->m, (int)g->k, f64 ? (const void *)&g->alpha : &alpha, g->b, type,
-        (int)g->ldb, g->a, type, (int)g->lda, f64 ? (const void *)&g->beta : &beta, g->c, type,
+        (int)g->n, (int)g->m, (int)g->k, wide ? (const void *)wide_alpha : alpha, g->b, input,
+        (int)g->ldb, g->a, input, (int)g->lda, wide ? (const void *)wide_beta : beta, g->c, type,
         (int)g->ldc, compute_type(g), CUBLAS_GEMM_DEFAULT);
     if (status == CUBLAS_STATUS_SUCCESS)
         return JASK_OK;

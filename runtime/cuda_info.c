@@ -82,7 +82,8 @@ jask_status jk_cuda_describe(jk_device *dev, jask_error *err)
              properties.name, dev->capability_major, dev->capability_minor, bus);
     snprintf(info->pci_bus_id, sizeof info->pci_bus_id, "%s", bus);
     info->alignment = 256;
-    info->tf32 = dev->capability_major >= 8;
+    info->f16 = true;
+    info->bf16 = info->tf32 = dev->capability_major >= 8;
     info->workspace_bytes = dev->capability_major >= 9 ? WORKSPACE_BYTES_HOPPER : WORKSPACE_BYTES;
     estimate_rates(dev);
     return JASK_OK;

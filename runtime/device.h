@@ -23,6 +23,7 @@ typedef struct jk_device_info {
     /* Larger products are split, so that canceling stays prompt where one cannot be interrupted; 0:
      * no need to. */
     double gemm_flops_max;
+    bool f16, bf16;           /* can multiply these as they are, with sums in f32 */
     bool tf32;                /* can multiply f32 with rounded inputs, when asked to */
     size_t workspace_bytes;   /* that products like to have beside their operands; 0: none */
     char pci_bus_id[20];      /* "" where there is none */
@@ -44,7 +45,8 @@ typedef struct jk_device_options {
 /* c[m x n] = alpha * op(a)[m x k] * op(b)[k x n] + beta * c, row-major, leading dimensions in
  * elements; a transposed operand is stored as its transpose. beta 0 overwrites without reading. */
 typedef struct jk_gemm {
-    jask_dtype dtype;
+    jask_dtype dtype;       /* of c, and of sums */
+    jask_dtype input_dtype; /* of a and b: NONE is dtype; f16 or bf16 where info says so */
     bool trans_a, trans_b;
     int64_t m, n, k;
     double alpha, beta;

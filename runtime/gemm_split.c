@@ -5,7 +5,8 @@
 
 static const void *skip(const jk_gemm *g, const void *base, int64_t elems)
 {
-    return (const char *)base + (size_t)elems * jask_dtype_size(g->dtype);
+    jask_dtype dtype = g->input_dtype ? g->input_dtype : g->dtype;
+    return (const char *)base + (size_t)elems * jask_dtype_size(dtype);
 }
 
 /* The part of rows [from, from + count) of D. */

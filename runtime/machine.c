@@ -11,6 +11,13 @@
 #define DISK_WRITE_BYTES 5e8
 #define STEP_SECONDS 2e-5
 
+/* A complex product is four real ones. */
+static double flops_as(jask_dtype dtype, double f32, double f64)
+{
+    double real = dtype == JASK_F64 || dtype == JASK_C128 ? f64 : f32;
+    return dtype == JASK_C64 || dtype == JASK_C128 ? real / 4 : real;
+}
+
 jk_machine jk_machine_of(const jk_device_ref *device, jask_dtype dtype, uint64_t budget_bytes,
                          uint64_t reserve_bytes)
 {
@@ -21,7 +28,7 @@ jk_machine jk_machine_of(const jk_device_ref *device, jask_dtype dtype, uint64_t
         return (jk_machine){
             .device_bytes = budget_bytes,
             .reserve_bytes = reserve_bytes,
-            .flops = dtype == JASK_F64 ? info->flops_f64 : info->flops_f32,
+            .flops = flops_as(dtype, info->flops_f32, info->flops_f64),
             .h2d = info->copy_bytes_per_second,
             .d2h = info->copy_bytes_per_second,
             .disk_read = DISK_READ_BYTES,
@@ -32,7 +39,7 @@ jk_machine jk_machine_of(const jk_device_ref *device, jask_dtype dtype, uint64_t
     return (jk_machine){
         .device_bytes = budget_bytes,
         .reserve_bytes = reserve_bytes,
-        .flops = dtype == JASK_F64 ? flops / 2 : flops,
+        .flops = flops_as(dtype, flops, flops / 2),
         .h2d = COPY_BYTES_PER_CORE * cores,
         .d2h = COPY_BYTES_PER_CORE * cores,
         .disk_read = DISK_READ_BYTES,

@@ -1,8 +1,10 @@
 /* 2-D windows of arrays. */
+#include "kernels/host_elements.h"
 #include "runtime/array.h"
 #include "runtime/dtype.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 jask_status jk_matrix_of(const jask_array *array, bool transpose, const char *what, jk_matrix *out,
                          jask_error *err)
@@ -31,7 +33,7 @@ bool jk_matrix_is_transpose(const jk_matrix *a, const jk_matrix *b)
     return a->file && b->file && a->file->dev == b->file->dev && a->file->ino == b->file->ino &&
            a->offset == b->offset && a->rows == b->rows && a->cols == b->cols &&
            a->row_bytes == b->row_bytes && a->dtype == b->dtype && a->swap == b->swap &&
-           a->trans != b->trans;
+           a->trans != b->trans && a->conj == b->conj;
 }
 
 /* A window as runs of bytes: whole rows that lie together on both sides are one. */
@@ -42,7 +44,8 @@ typedef struct runs {
     size_t mem_pitch;
 } runs;
 
-static runs runs_of(const jk_matrix *matrix, const jk_window *window, int64_t ld_elems)
+static runs runs_of(const jk_matrix *matrix, const jk_window *window, int64_t ld_elems,
+                    jask_dtype in_memory)
 {
     size_t size = jask_dtype_size(matrix->dtype);
     runs r = {
@@ -51,12 +54,12 @@ static runs runs_of(const jk_matrix *matrix, const jk_window *window, int64_t ld
         .file_offset = matrix->offset + (uint64_t)window->row * matrix->row_bytes +
                        (uint64_t)window->col * size,
         .file_pitch = matrix->row_bytes,
-        .mem_pitch = (size_t)ld_elems * size,
+        .mem_pitch = (size_t)ld_elems * jask_dtype_size(in_memory),
     };
     assert(window->row >= 0 && window->rows >= 0 && window->row + window->rows <= matrix->rows);
     assert(window->col >= 0 && window->cols >= 0 && window->col + window->cols <= matrix->cols);
     assert(ld_elems >= window->cols);
-    if (r.bytes == r.file_pitch && r.bytes == r.mem_pitch) {
+    if (r.bytes == r.file_pitch && ld_elems == window->cols) {
         r.bytes *= (size_t)r.count;
         r.count = 1;
     }
@@ -66,26 +69,72 @@ static runs runs_of(const jk_matrix *matrix, const jk_window *window, int64_t ld
 jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, void *dst,
                            int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err)
 {
-    runs r = runs_of(matrix, window, ld_elems);
-    size_t size = jask_dtype_size(matrix->dtype);
+    jask_dtype memory = jk_memory_type(matrix);
+    runs r = runs_of(matrix, window, ld_elems, memory);
+    size_t size = jask_dtype_size(matrix->dtype), wide = jask_dtype_size(memory);
     atomic_fetch_add(bytes, (uint64_t)r.count * r.bytes);
     for (int64_t i = 0; i < r.count; i++) {
-        char *to = (char *)dst + (size_t)i * r.mem_pitch;
+        size_t elems = r.bytes / size;
+        char *place = (char *)dst + (size_t)i * r.mem_pitch;
+        /* At the end of the place of wider elements, which then spread out from the front. */
+        char *to = place + elems * (wide - size);
         uint64_t offset = r.file_offset + (uint64_t)i * r.file_pitch;
         jask_status st = matrix->direct ? jk_direct_read(matrix->direct, offset, to, r.bytes, err)
                                         : jk_file_read(matrix->file, offset, to, r.bytes, err);
         if (st)
             return st;
         if (matrix->swap)
-            jk_dtype_swap(to, r.bytes / size, matrix->dtype);
+            jk_dtype_swap(to, elems, matrix->dtype);
+        if (memory != matrix->dtype)
+            jk_convert((int64_t)elems, matrix->dtype, to, memory, place);
+        if (matrix->conj)
+            jk_conjugate((int64_t)elems, memory, place);
     }
     return JASK_OK;
+}
+
+static jask_status narrow_run(const jk_matrix *matrix, const jk_window *window, int64_t row,
+                              int64_t count, const char *src, char *dst, jask_error *err)
+{
+    jk_kind kind = jk_dtype_kind(matrix->dtype);
+    int64_t bad;
+    double value;
+    if (kind != JK_SIGNED && kind != JK_UNSIGNED) {
+        jk_convert(count, jk_memory_type(matrix), src, matrix->dtype, dst);
+        return JASK_OK;
+    }
+    bad = jk_f64_to_whole(count, src, matrix->dtype, dst, &value);
+    if (bad == count)
+        return JASK_OK;
+    return jk_fail(err, JASK_ERR_UNSUPPORTED,
+                   "element (%" PRId64 ", %" PRId64 ") of '%s' is %.0f, which %s cannot hold; "
+                   "choose a wider type for the result",
+                   window->row + row + bad / window->cols, window->col + bad % window->cols,
+                   matrix->path, value, jask_dtype_name(matrix->dtype));
+}
+
+jask_status jk_matrix_narrow(const jk_matrix *matrix, const jk_window *window, void *data,
+                             int64_t ld_elems, jask_error *err)
+{
+    jask_dtype memory = jk_memory_type(matrix);
+    size_t pitch = (size_t)ld_elems * jask_dtype_size(memory);
+    jask_status st = JASK_OK;
+    if (memory == matrix->dtype)
+        return JASK_OK;
+    if (ld_elems == window->cols)
+        return narrow_run(matrix, window, 0, window->rows * window->cols, data, data, err);
+    for (int64_t i = 0; !st && i < window->rows; i++) {
+        char *row = (char *)data + (size_t)i * pitch;
+        st = narrow_run(matrix, window, i, window->cols, row, row, err);
+    }
+    return st;
 }
 
 jask_status jk_matrix_write(const jk_matrix *matrix, const jk_window *window, const void *src,
                             int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err)
 {
-    runs r = runs_of(matrix, window, ld_elems);
+    jask_dtype memory = ld_elems == window->cols ? matrix->dtype : jk_memory_type(matrix);
+    runs r = runs_of(matrix, window, ld_elems, memory);
     assert(!matrix->swap);
     atomic_fetch_add(bytes, (uint64_t)r.count * r.bytes);
     for (int64_t i = 0; i < r.count; i++) {

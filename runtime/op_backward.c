@@ -1,13 +1,13 @@
 /* jask_dot_backward: the gradients of a product with respect to its operands.
  *
  * Of D = alpha op(A) op(B), with G the gradient with respect to D, those with respect to op(A) and
- * op(B) are alpha G op(B)' and alpha op(A)' G. Where op is a transpose, the gradient with respect to
- * what is stored is its transpose: alpha op(B) G' and alpha G' op(A). */
+ * op(B) are alpha G op(B)' and alpha op(A)' G, ' being the adjoint. Where op is a transpose, the
+ * gradient with respect to what is stored is the same transpose of it: alpha conj(op(B)) G^T for a
+ * plain one, alpha op(B) G' for an adjoint. */
 #include "runtime/plan_api.h"
 #include "runtime/product_job.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 typedef struct jk_backward {
@@ -52,21 +52,9 @@ static jask_status check_gradient(const jk_backward *w, const jask_array *g, jas
     return st ? st : jk_check_shape(g, "dD", "the product", ndim, shape, err);
 }
 
-static jask_status check_type(const jk_operand *op, jask_dtype dtype, const char *what,
-                              jask_error *err)
-{
-    if (op->matrix.dtype == dtype && (dtype == JASK_F32 || dtype == JASK_F64))
-        return JASK_OK;
-    return jk_fail(err, JASK_ERR_UNSUPPORTED,
-                   "%s '%s' is %s; gradients are made of arrays of one type, f32 or f64: convert "
-                   "it first",
-                   what, op->matrix.path, jask_dtype_name(op->matrix.dtype));
-}
-
 static jask_status take_operands(jk_backward *w, const jask_array *a, const jask_array *b,
                                  const jask_array *g, jask_error *err)
 {
-    jask_dtype dtype = a->layout.dtype;
     jask_status st;
     w->lacks = (jk_lacks){.rows = a->layout.ndim == 1, .cols = b->layout.ndim == 1};
     st = jk_operand_of(a, (jk_lacks){.rows = w->lacks.rows},
@@ -78,22 +66,24 @@ static jask_status take_operands(jk_backward *w, const jask_array *a, const jask
         st = check_gradient(w, g, err);
     if (!st)
         st = jk_operand_of(g, w->lacks, false, "dD", &w->g, err);
-    if (!st)
-        st = check_type(&w->a, dtype, "A", err);
-    if (!st)
-        st = check_type(&w->b, dtype, "B", err);
-    if (!st)
-        st = check_type(&w->g, dtype, "dD", err);
-    if (!st && !(dtype == JASK_F32 ? isfinite((float)w->args.alpha) : isfinite(w->args.alpha)))
-        st = jk_fail(err, JASK_ERR_ARG, "alpha must be a finite number in %s",
-                     jask_dtype_name(dtype));
+    w->a.matrix.conj = w->args.transpose_a == JASK_CONJUGATE_TRANSPOSE;
+    w->b.matrix.conj = w->args.transpose_b == JASK_CONJUGATE_TRANSPOSE;
     return st;
 }
 
-static jk_operand turned(const jk_operand *op)
+/* The transpose, or the adjoint: that of a real array is the same. */
+static jk_operand turned(const jk_operand *op, bool conjugated)
 {
     jk_operand out = *op;
     out.matrix.trans = !out.matrix.trans;
+    out.matrix.conj = out.matrix.conj != conjugated;
+    return out;
+}
+
+static jk_operand conjugated(const jk_operand *op)
+{
+    jk_operand out = *op;
+    out.matrix.conj = !out.matrix.conj;
     return out;
 }
 
@@ -111,17 +101,21 @@ typedef struct jk_term {
 static jk_term term_of_a(const jk_backward *w, const jask_array *a, const jask_array *b,
                          const jask_array *g)
 {
-    bool transposed = w->args.transpose_a && !w->lacks.rows;
-    return transposed ? (jk_term){"dA", a, &w->a, w->b, turned(&w->g), b, g}
-                      : (jk_term){"dA", a, &w->a, w->g, turned(&w->b), g, b};
+    if (w->lacks.rows || !w->args.transpose_a)
+        return (jk_term){"dA", a, &w->a, w->g, turned(&w->b, true), g, b};
+    if (w->args.transpose_a == JASK_CONJUGATE_TRANSPOSE)
+        return (jk_term){"dA", a, &w->a, w->b, turned(&w->g, true), b, g};
+    return (jk_term){"dA", a, &w->a, conjugated(&w->b), turned(&w->g, false), b, g};
 }
 
 static jk_term term_of_b(const jk_backward *w, const jask_array *a, const jask_array *b,
                          const jask_array *g)
 {
-    bool transposed = w->args.transpose_b && !w->lacks.cols;
-    return transposed ? (jk_term){"dB", b, &w->b, turned(&w->g), w->a, g, a}
-                      : (jk_term){"dB", b, &w->b, turned(&w->a), w->g, a, g};
+    if (w->lacks.cols || !w->args.transpose_b)
+        return (jk_term){"dB", b, &w->b, turned(&w->a, true), w->g, a, g};
+    if (w->args.transpose_b == JASK_CONJUGATE_TRANSPOSE)
+        return (jk_term){"dB", b, &w->b, turned(&w->g, true), w->a, g, a};
+    return (jk_term){"dB", b, &w->b, turned(&w->g, false), conjugated(&w->a), g, a};
 }
 
 /* The gradient has fewer batches than the product where its operand was broadcast: sums over those
@@ -144,6 +138,17 @@ static jask_status sum_batches(jk_job *job, const jk_term *term, jask_error *err
     return JASK_OK;
 }
 
+static jask_status choose_types(jk_job *job, jask_dtype of, jask_error *err)
+{
+    const jk_device_info *device = &jk_context_device(job->ctx)->info;
+    jask_status st =
+        jk_product_types_of(job->a.dtype, job->b.dtype, of, false, device, &job->types, err);
+    if (!st)
+        st = jk_product_check_sums(&job->types, job->a.dtype, job->b.dtype, of, job->k, job->alpha,
+                                   1, err);
+    return st;
+}
+
 static jask_status make_job(jk_backward *w, const jk_term *term, jk_job *job, jask_error *err)
 {
     const jk_layout *of = &term->of->layout;
@@ -158,12 +163,14 @@ static jask_status make_job(jk_backward *w, const jk_term *term, jk_job *job, ja
         .m = jk_wanted_rows(&term->left.matrix),
         .n = jk_wanted_cols(&term->right.matrix),
         .k = jk_wanted_cols(&term->left.matrix),
-        .dtype = of->dtype,
         .alpha = w->args.alpha,
         .ndim = of->ndim,
         .backward = true,
     };
     memcpy(job->shape, of->shape, sizeof job->shape);
+    st = choose_types(job, of->dtype, err);
+    if (st)
+        return st;
     st = jk_batches_of(&term->left, &term->right, &job->batches, err);
     if (!st && job->batches.count == 0) {
         job->batches = (jk_batches){.count = 1};
@@ -175,7 +182,7 @@ static jask_status make_job(jk_backward *w, const jk_term *term, jk_job *job, ja
         st = sum_batches(job, term, err);
     if (st)
         return st;
-    bytes = (uint64_t)job->m * (uint64_t)job->n * jask_dtype_size(job->dtype);
+    bytes = (uint64_t)job->m * (uint64_t)job->n * jask_dtype_size(job->types.output);
     jk_batches_set_dense(&job->batches, JK_ARRAY_C, bytes);
     jk_batches_set_dense(&job->batches, JK_ARRAY_D, bytes);
     return JASK_OK;
@@ -195,10 +202,10 @@ static jask_status add_to_output(jk_job *job, const jk_term *term, jask_array **
     if (st)
         return jk_fail_in(err, st, "the gradient to add %s to", term->name);
     st = jk_check_shape(*before, term->name, "its operand", of->ndim, of->shape, err);
-    if (!st && (*before)->layout.dtype != job->dtype)
+    if (!st && (*before)->layout.dtype != job->types.output)
         st = jk_fail(err, JASK_ERR_ARG, "'%s' is %s but %s is %s", job->output,
                      jask_dtype_name((*before)->layout.dtype), term->name,
-                     jask_dtype_name(job->dtype));
+                     jask_dtype_name(job->types.output));
     if (!st)
         st = jk_operand_of(*before, lacks, false, term->name, &op, err);
     if (st)
@@ -207,7 +214,7 @@ static jask_status add_to_output(jk_job *job, const jk_term *term, jask_array **
     if (of->ndim == 1 && job->n == 1) { /* a column has the vector's elements in order, too */
         job->c.rows = op.matrix.cols;
         job->c.cols = 1;
-        job->c.row_bytes = jask_dtype_size(job->dtype);
+        job->c.row_bytes = jask_dtype_size(job->types.output);
     }
     job->input_c = *before;
     job->beta = 1;

@@ -3,7 +3,6 @@
 #include "runtime/product_job.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* A product on its way from arguments to a job. */
@@ -32,40 +31,20 @@ static void read_args(jk_dot *dot, const jask_dot_args *args)
     dot->job.resumes = dot->args.resume != 0;
 }
 
-/* In the type that computes: 1e300 is no f32. */
-static bool is_finite_as(double value, jask_dtype dtype)
+static jask_status choose_types(jk_dot *dot, bool one_sum, jask_error *err)
 {
-    return dtype == JASK_F32 ? isfinite((float)value) : isfinite(value);
-}
-
-static jask_status check_scalars(const jk_dot *dot, jask_error *err)
-{
-    jask_dtype dtype = dot->job.dtype;
-    if (!is_finite_as(dot->args.alpha, dtype) || !is_finite_as(dot->args.beta, dtype))
-        return jk_fail(err, JASK_ERR_ARG,
-                       "alpha and beta must be finite numbers in the arrays' type, %s",
-                       jask_dtype_name(dtype));
+    jk_job *job = &dot->job;
+    const jk_device_info *device = &jk_context_device(job->ctx)->info;
+    jask_status st = jk_product_types_of(job->a.dtype, job->b.dtype, dot->args.dtype, one_sum,
+                                         device, &job->types, err);
+    if (st)
+        return jk_fail_in(err, st, "A '%s' and B '%s'", job->a.path, job->b.path);
     if (dot->args.beta != 0 && !dot->args.c)
         return jk_fail(err, JASK_ERR_ARG,
                        "beta is not 0, so an array C is needed to add beta * C to the product");
-    return JASK_OK;
-}
-
-/* A and B as they come on, or C: one type that products compute in. */
-static jask_status check_type(const jk_dot *dot, const jk_matrix *matrix, const char *what,
-                              jask_error *err)
-{
-    if (matrix->dtype != JASK_F32 && matrix->dtype != JASK_F64)
-        return jk_fail(err, JASK_ERR_UNSUPPORTED,
-                       "%s '%s' is %s; products compute in f32 and f64: convert it first", what,
-                       matrix->path, jask_dtype_name(matrix->dtype));
-    if (matrix->dtype != dot->job.dtype)
-        return jk_fail(err, JASK_ERR_ARG,
-                       "%s '%s' is %s but A '%s' is %s; a product needs one type: convert one of "
-                       "them first",
-                       what, matrix->path, jask_dtype_name(matrix->dtype), dot->a.matrix.path,
-                       jask_dtype_name(dot->job.dtype));
-    return JASK_OK;
+    return jk_product_check_sums(&job->types, job->a.dtype, job->b.dtype,
+                                 dot->args.beta != 0 ? dot->args.c->layout.dtype : JASK_I8, job->k,
+                                 dot->args.alpha, dot->args.beta, err);
 }
 
 static jask_status take_c(jk_dot *dot, jk_lacks lacks, jask_error *err)
@@ -78,7 +57,7 @@ static jask_status take_c(jk_dot *dot, jk_lacks lacks, jask_error *err)
     if (!st)
         st = jk_operand_of(c, lacks, false, "C", &op, err);
     if (!st)
-        st = check_type(dot, &op.matrix, "C", err);
+        st = jk_product_takes(&job->types, op.matrix.dtype, err);
     if (st)
         return st;
     job->c = op.matrix;
@@ -90,14 +69,15 @@ static jask_status take_c(jk_dot *dot, jk_lacks lacks, jask_error *err)
 static void set_batches(jk_dot *dot)
 {
     jk_job *job = &dot->job;
-    uint64_t bytes = (uint64_t)job->m * (uint64_t)job->n * jask_dtype_size(job->dtype);
+    uint64_t bytes = (uint64_t)job->m * (uint64_t)job->n * jask_dtype_size(job->types.output);
     int64_t times;
     if (job->batches.count == 0) {
         job->batches = (jk_batches){.count = 1};
         job->m = 0;
         return;
     }
-    jk_batches_set_dense(&job->batches, JK_ARRAY_C, bytes);
+    jk_batches_set_dense(&job->batches, JK_ARRAY_C,
+                         (uint64_t)job->m * (uint64_t)job->n * jask_dtype_size(job->c.dtype));
     jk_batches_set_dense(&job->batches, JK_ARRAY_D, bytes);
     times = jk_batches_fold(&job->batches, &job->a, &job->c);
     job->m *= times;
@@ -122,14 +102,9 @@ static jask_status check_operands(jk_dot *dot, const jask_array *a, const jask_a
     job->b = dot->b.matrix;
     job->input_a = a;
     job->input_b = b;
-    job->dtype = job->a.dtype;
-    st = check_scalars(dot, err);
-    if (!st)
-        st = check_type(dot, &job->a, "A", err);
-    if (!st)
-        st = check_type(dot, &job->b, "B", err);
-    if (!st)
-        st = jk_check_inner(&job->a, &job->b, err);
+    job->a.conj = dot->args.transpose_a == JASK_CONJUGATE_TRANSPOSE;
+    job->b.conj = dot->args.transpose_b == JASK_CONJUGATE_TRANSPOSE;
+    st = jk_check_inner(&job->a, &job->b, err);
     if (!st)
         st = jk_batches_of(&dot->a, &dot->b, &job->batches, err);
     if (st)
@@ -137,7 +112,9 @@ static jask_status check_operands(jk_dot *dot, const jask_array *a, const jask_a
     job->m = jk_wanted_rows(&job->a);
     job->n = jk_wanted_cols(&job->b);
     job->k = jk_wanted_cols(&job->a);
-    st = jk_product_shape(&job->batches, lacks, job->m, job->n, &job->ndim, job->shape, err);
+    st = choose_types(dot, job->m == 1 && job->n == 1 && lacks.rows && lacks.cols, err);
+    if (!st)
+        st = jk_product_shape(&job->batches, lacks, job->m, job->n, &job->ndim, job->shape, err);
     if (!st && dot->args.beta != 0)
         st = take_c(dot, lacks, err);
     if (!st)
@@ -204,16 +181,18 @@ jask_status jask_dot_plan_sizes(jask_context *ctx, jask_dtype dtype, int64_t m, 
                                 int64_t k, const jask_dot_args *args, jask_plan **out,
                                 jask_error *err)
 {
-    jk_dot dot = {.job = {.m = m, .n = n, .k = k, .dtype = dtype, .batches = {.count = 1}}};
+    jk_dot dot = {.job = {.m = m, .n = n, .k = k, .batches = {.count = 1}}};
     jask_status st;
     if (m < 0 || n < 0 || k < 0)
         return jk_fail(err, JASK_ERR_ARG,
                        "extents cannot be negative: %" PRId64 " x %" PRId64 " x %" PRId64, m, n, k);
-    if (dtype != JASK_F32 && dtype != JASK_F64)
-        return jk_fail(err, JASK_ERR_UNSUPPORTED, "products compute in f32 and f64, not %s",
-                       jask_dtype_name(dtype));
     read_args(&dot, args);
+    dot.job.a.dtype = dot.job.b.dtype = dtype;
     st = jk_context_get(ctx, &dot.job.ctx, err);
+    if (!st)
+        st = jk_product_types_of(dtype, dtype, dot.args.dtype, false,
+                                 &jk_context_device(dot.job.ctx)->info, &dot.job.types, err);
+    dot.job.c.dtype = dot.job.types.output;
     if (!st)
         st = jk_job_plan(&dot.job, err);
     if (!st)

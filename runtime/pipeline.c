@@ -122,12 +122,13 @@ static jask_status await_loads(jk_driver *d, const jk_step *step, int64_t s, jas
 static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t row, int64_t rows)
 {
     const jk_product *job = run->job;
-    size_t e = run->elem_bytes;
+    const size_t *size = run->elem_bytes;
     int64_t a_rows, a_cols, b_rows, b_cols;
     jk_run_slot_shape(run, JK_OPERAND_A, step, &a_rows, &a_cols);
     jk_run_slot_shape(run, JK_OPERAND_B, step, &b_rows, &b_cols);
     return (jk_gemm){
-        .dtype = job->d.dtype,
+        .dtype = jk_memory_type(&job->d),
+        .input_dtype = jk_memory_type(&job->a),
         .trans_a = job->a.trans,
         .trans_b = job->b.trans,
         .m = rows,
@@ -138,9 +139,10 @@ static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t 
                 : step->load_c ? job->beta
                                : 0,
         .a = run->slots[JK_OPERAND_A][step->a_slot].mem +
-             (size_t)(job->a.trans ? row : row * a_cols) * e,
+             (size_t)(job->a.trans ? row : row * a_cols) * size[JK_OPERAND_A],
         .b = jk_run_slot(run, step, JK_OPERAND_B)->mem,
-        .c = run->slots[JK_OPERAND_C][step->c_slot].mem + (size_t)(row * run->plan->bn) * e,
+        .c = run->slots[JK_OPERAND_C][step->c_slot].mem +
+             (size_t)(row * run->plan->bn) * size[JK_OPERAND_C],
         .lda = a_cols,
         .ldb = b_cols,
         .ldc = run->plan->bn,

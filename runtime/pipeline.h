@@ -31,7 +31,9 @@ typedef struct jk_product {
     struct jk_resume *resume; /* hears of finished tiles; may be NULL */
     size_t block_bytes; /* files are read, and staged where the device has memory of its own, in
                            pieces of at most this */
-    int ndim;           /* of D, for a result that is resumed */
+    jask_dtype compute; /* the type of sums */
+    jask_dtype result;  /* type, dimensions and shape of D, for a result that is resumed */
+    int ndim;
     const int64_t *shape;
     jk_share share;
 } jk_product;

@@ -23,7 +23,7 @@ static jask_status settle_budget(jk_job *job, jask_error *err)
     jk_result_place place = {.output = job->output, .resumes = job->resumes};
     if (!jk_mul_u64((uint64_t)job->m, (uint64_t)job->n, &place.bytes) ||
         !jk_mul_u64(place.bytes, (uint64_t)job->batches.count, &place.bytes) ||
-        !jk_mul_u64(place.bytes, jask_dtype_size(job->dtype), &place.bytes))
+        !jk_mul_u64(place.bytes, jask_dtype_size(job->types.output), &place.bytes))
         place.bytes = UINT64_MAX; /* making the result refuses it */
     return jk_budget_of(job->ctx, &place, &job->budget, err);
 }
@@ -59,15 +59,18 @@ static jask_status choose_block(jk_job *job, jask_error *err)
 
 static jk_problem describe_problem(const jk_job *job)
 {
-    int size = (int)jask_dtype_size(job->dtype);
     return (jk_problem){
         .m = job->m,
         .n = job->n,
         /* With alpha 0 A and B are not read, as in BLAS. */
         .k = job->alpha == 0 ? 0 : job->k,
-        .a_bytes = size,
-        .b_bytes = size,
-        .c_bytes = size,
+        .a_bytes = (int)jask_dtype_size(job->types.a),
+        .b_bytes = (int)jask_dtype_size(job->types.b),
+        .c_bytes = (int)jask_dtype_size(job->types.compute),
+        .a_file_bytes = (int)jask_dtype_size(job->a.dtype),
+        .b_file_bytes = (int)jask_dtype_size(job->b.dtype),
+        .c_file_bytes = (int)jask_dtype_size(job->c.dtype),
+        .d_file_bytes = (int)jask_dtype_size(job->types.output),
         .read_c = job->beta != 0,
         .gram = job->batches.count == 1 && jk_matrix_is_transpose(&job->a, &job->b),
         .batches = job->batches.count,
@@ -75,21 +78,32 @@ static jk_problem describe_problem(const jk_job *job)
     };
 }
 
+/* Elements are converted on the way between files and the device. */
+static void set_memory_types(jk_job *job)
+{
+    job->a.memory = job->types.a;
+    job->b.memory = job->types.b;
+    job->c.memory = job->types.compute;
+}
+
 jask_status jk_job_plan(jk_job *job, jask_error *err)
 {
     const jk_device_ref *device = jk_context_device(job->ctx);
     jk_problem problem = describe_problem(job);
     jask_status st = settle_budget(job, err);
+    set_memory_types(job);
     job->stats.io_engine = "pread";
     if (!st)
         st = choose_block(job, err);
     if (st)
         return st;
     job->machine =
-        jk_machine_of(device, job->dtype, job->budget.bytes,
+        jk_machine_of(device, job->types.compute, job->budget.bytes,
                       jk_pipeline_reserve_bytes(&device->info, job->budget.bytes, turns_c(job),
                                                 jk_context_io_threads(job->ctx), job->block_bytes));
-    jk_machine_apply(jk_context_machine(job->ctx), job->dtype == JASK_F64, &job->machine);
+    jk_machine_apply(jk_context_machine(job->ctx),
+                     job->types.compute == JASK_F64 || job->types.compute == JASK_C128,
+                     &job->machine);
     st = jk_plan_make(&problem, &job->machine, jk_context_planner(job->ctx),
                       jk_context_pipelined(job->ctx), &job->plan, err);
     if (st == JASK_ERR_BUDGET)
@@ -123,7 +137,7 @@ jask_status jk_job_show_plan(jk_job *job, jask_plan **out, jask_error *err)
 
 bool jk_job_tf32(const jk_job *job)
 {
-    return job->dtype == JASK_F32 && jk_context_tf32(job->ctx) &&
+    return job->types.a == JASK_F32 && jk_context_tf32(job->ctx) &&
            jk_context_device(job->ctx)->info.tf32;
 }
 
@@ -143,6 +157,8 @@ static jk_product describe_product(const jk_job *job)
         .io_threads = jk_context_io_threads(job->ctx),
         .block_bytes = job->block_bytes,
         .trace = job->trace,
+        .compute = job->types.compute,
+        .result = job->types.output,
         .ndim = job->ndim,
         .shape = job->shape,
     };
@@ -154,7 +170,7 @@ static jask_status open_result(jk_job *job, jask_error *err)
     jk_product product = describe_product(job);
     return job->resumes
                ? jk_resume_open(job->ctx, &product, job->output, &job->result, &job->resume, err)
-               : jask_array_create(job->ctx, job->output, job->dtype, job->ndim, job->shape,
+               : jask_array_create(job->ctx, job->output, job->types.output, job->ndim, job->shape,
                                    &job->result, err);
 }
 
@@ -168,8 +184,9 @@ static jk_matrix matrix_of_result(const jk_job *job)
         .offset = d->layout.data_offset,
         .rows = job->m,
         .cols = job->n,
-        .row_bytes = (uint64_t)job->n * jask_dtype_size(job->dtype),
-        .dtype = job->dtype,
+        .row_bytes = (uint64_t)job->n * jask_dtype_size(job->types.output),
+        .dtype = job->types.output,
+        .memory = job->types.compute,
     };
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/budget.h"
 #include "runtime/operand.h"
 #include "runtime/pipeline.h"
+#include "runtime/product_types.h"
 #include "runtime/resume.h"
 
 /* A product. Its operation fills the first part, jk_job_plan the second, jk_jobs_run the rest. */
@@ -16,7 +17,7 @@ typedef struct jk_job {
     const struct jk_job *adds_to; /* an earlier product of the operation is C; NULL: none is */
     bool backward;                /* one of the products of a gradient */
     int64_t m, n, k;
-    jask_dtype dtype;
+    jk_product_types types;
     double alpha, beta;
     int ndim; /* of the result */
     int64_t shape[JASK_MAX_DIMS];

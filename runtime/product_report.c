@@ -148,7 +148,7 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
     jk_run_stats stats = all_stats(jobs, count);
     size_t size = out->struct_size;
     jask_report report = {
-        .dtype = first->dtype,
+        .dtype = first->types.output,
         .io = stats.io,
         .seconds = times->seconds,
         .read_seconds = stats.read_seconds,
@@ -168,7 +168,7 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
     snprintf(report.device_description, sizeof report.device_description, "%s",
              device->info.description);
     snprintf(report.precision, sizeof report.precision, "%s",
-             jk_job_tf32(first) ? "tf32" : jask_dtype_name(first->dtype));
+             jk_job_tf32(first) ? "tf32" : jask_dtype_name(first->types.compute));
     snprintf(report.io_engine, sizeof report.io_engine, "%s", stats.io_engine);
     snprintf(report.device_note, sizeof report.device_note, "%s", device->note);
     snprintf(report.note, sizeof report.note, "%s",

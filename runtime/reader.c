@@ -82,9 +82,9 @@ jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op)
     return &run->slots[op][step->b_slot];
 }
 
-jk_pieces jk_run_pieces(const jk_run *run, int64_t rows, int64_t cols)
+jk_pieces jk_run_pieces(const jk_run *run, int op, int64_t rows, int64_t cols)
 {
-    int64_t block = (int64_t)(run->block_bytes / run->elem_bytes);
+    int64_t block = (int64_t)(run->block_bytes / run->elem_bytes[op]);
     jk_pieces p = {.rows = rows, .cols = cols};
     p.piece_cols = jk_min(cols, block);
     p.piece_rows = jk_min(rows, block / p.piece_cols);
@@ -127,7 +127,7 @@ static bool take_piece(jk_run *run, jk_piece *out)
         return false;
     op = run->next.operand;
     jk_run_slot_shape(run, op, &step, &rows, &cols);
-    pieces = jk_run_pieces(run, rows, cols);
+    pieces = jk_run_pieces(run, op, rows, cols);
     out->op = op;
     out->step = step;
     out->slot = jk_run_slot(run, &step, op);
@@ -194,7 +194,8 @@ static jask_status read_turned(jk_reader *reader, const jk_piece *p, const jk_ma
     w = (jk_window){w.row + p->part.col, w.col + p->part.row, p->part.cols, p->part.rows};
     st = jk_matrix_read(m, &w, bounce, p->part.rows, &run->file_read_bytes, err);
     if (!st)
-        jk_transpose(dst, ld, bounce, p->part.rows, p->part.cols, p->part.rows, run->elem_bytes);
+        jk_transpose(dst, ld, bounce, p->part.rows, p->part.cols, p->part.rows,
+                     run->elem_bytes[p->op]);
     return st;
 }
 
@@ -224,10 +225,10 @@ static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, i
  * between them stay in order. */
 static jask_status queue_upload(jk_run *run, const jk_piece *p, jk_block *block, jask_error *err)
 {
-    size_t pitch = (size_t)p->slot_ld * run->elem_bytes;
-    size_t row_bytes = (size_t)p->part.cols * run->elem_bytes;
+    size_t size = run->elem_bytes[p->op], pitch = (size_t)p->slot_ld * size;
+    size_t row_bytes = (size_t)p->part.cols * size;
     jk_copy copy = {
-        .dst = p->slot->mem + (size_t)p->part.row * pitch + (size_t)p->part.col * run->elem_bytes,
+        .dst = p->slot->mem + (size_t)p->part.row * pitch + (size_t)p->part.col * size,
         .src = block->mem,
         .dst_pitch = pitch,
         .src_pitch = row_bytes,
@@ -255,7 +256,7 @@ static jask_status finish_piece(jk_run *run, const jk_piece *p, jask_error *err)
         slot->load = p->load;
         slot->pieces_left = p->load_pieces;
     }
-    run->h2d_bytes += (uint64_t)p->part.rows * (uint64_t)p->part.cols * run->elem_bytes;
+    run->h2d_bytes += (uint64_t)p->part.rows * (uint64_t)p->part.cols * run->elem_bytes[p->op];
     if (slot->pieces_left == 1) {
         run->h2d_pages++;
         st = run->dev->event_record(slot->filled, run->up, err);
@@ -308,7 +309,8 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
 static jask_status deliver_direct(jk_reader *reader, const jk_piece *p, jask_error *err)
 {
     jk_run *run = reader->run;
-    size_t at = ((size_t)p->part.row * (size_t)p->slot_ld + (size_t)p->part.col) * run->elem_bytes;
+    size_t at =
+        ((size_t)p->part.row * (size_t)p->slot_ld + (size_t)p->part.col) * run->elem_bytes[p->op];
     jask_status st;
     if (!wait_slot_free(reader, p))
         return JASK_OK;

@@ -245,7 +245,9 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
     run->plan = job->plan;
     run->dev = job->device->table;
     run->staged = !job->device->info.host_memory;
-    run->elem_bytes = jask_dtype_size(job->d.dtype);
+    run->elem_bytes[JK_OPERAND_A] = jask_dtype_size(jk_memory_type(&job->a));
+    run->elem_bytes[JK_OPERAND_B] = jask_dtype_size(jk_memory_type(&job->b));
+    run->elem_bytes[JK_OPERAND_C] = jask_dtype_size(jk_memory_type(&job->d));
     run->block_bytes = job->block_bytes;
     run->band_rows = choose_band_rows(job->plan);
     run->bands = jk_ceil_div(job->plan->bm, run->band_rows);

@@ -40,7 +40,7 @@ typedef struct jk_run {
     const jk_plan *plan;
     const jk_device_table *dev;
     bool staged;
-    size_t elem_bytes;
+    size_t elem_bytes[JK_OPERANDS]; /* on the device; C's are D's, too */
     size_t block_bytes; /* job->block_bytes, or less where so much pinned memory was refused */
     int64_t bands, band_rows; /* a tile of D is stored in bands of rows */
 
@@ -137,7 +137,7 @@ typedef struct jk_pieces {
     int64_t count;
 } jk_pieces;
 
-jk_pieces jk_run_pieces(const jk_run *run, int64_t rows, int64_t cols);
+jk_pieces jk_run_pieces(const jk_run *run, int op, int64_t rows, int64_t cols);
 jk_window jk_piece_window(const jk_pieces *pieces, int64_t index);
 
 /* Band `band` of tile `tile`, numbered over the whole run in the order of computing. */

@@ -7,11 +7,13 @@
 
 static void scale(void *data, int64_t count, jask_dtype dtype, double beta)
 {
-    if (dtype == JASK_F32)
-        for (int64_t i = 0; i < count; i++)
+    bool is_complex = dtype == JASK_C64 || dtype == JASK_C128;
+    int64_t parts = is_complex ? 2 * count : count;
+    if (dtype == JASK_F32 || dtype == JASK_C64)
+        for (int64_t i = 0; i < parts; i++)
             ((float *)data)[i] *= (float)beta;
     else
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < parts; i++)
             ((double *)data)[i] *= beta;
 }
 
@@ -20,17 +22,19 @@ static jask_status scale_window(const jk_matrix *c, double beta, const jk_matrix
                                 char *buffer, char *turned, _Atomic uint64_t bytes[2],
                                 jask_error *err)
 {
-    size_t size = jask_dtype_size(d->dtype);
+    jask_dtype memory = jk_memory_type(d);
+    size_t size = jask_dtype_size(memory);
     jk_window stored = c->trans ? (jk_window){w.col, w.row, w.cols, w.rows} : w;
     jask_status st = jk_matrix_read(c, &stored, buffer, stored.cols, &bytes[0], err);
     if (st)
         return st;
-    scale(buffer, w.rows * w.cols, d->dtype, beta);
+    scale(buffer, w.rows * w.cols, memory, beta);
     if (c->trans) {
         jk_transpose(turned, w.cols, buffer, w.rows, w.cols, w.rows, size);
         buffer = turned;
     }
-    return jk_matrix_write(d, &w, buffer, w.cols, &bytes[1], err);
+    st = jk_matrix_narrow(d, &w, buffer, w.cols, err);
+    return st ? st : jk_matrix_write(d, &w, buffer, w.cols, &bytes[1], err);
 }
 
 /* One block to read into, one to turn a C stored as its transpose into. */
@@ -42,7 +46,7 @@ size_t jk_scale_bytes(size_t block_bytes)
 jask_status jk_scale_matrix(const jk_matrix *c, double beta, const jk_matrix *d, size_t block_bytes,
                             jk_run_stats *stats, jask_error *err)
 {
-    int64_t block = (int64_t)(block_bytes / jask_dtype_size(d->dtype));
+    int64_t block = (int64_t)(block_bytes / jask_dtype_size(jk_memory_type(d)));
     _Atomic uint64_t bytes[2] = {0, 0};
     jask_status st = JASK_OK;
     char *buffer = malloc(jk_scale_bytes(block_bytes));

@@ -1,6 +1,8 @@
 /* jask_dot_verify: from arrays to the check, which stands in verify_verdict.c. */
 #include "runtime/verify.h"
 #include "runtime/context.h"
+#include "runtime/operand.h"
+#include "runtime/product_types.h"
 #include "runtime/system.h"
 
 #include <inttypes.h>
@@ -15,6 +17,9 @@ typedef struct check {
     jask_context *ctx;
     jask_dot_args args;
     jk_matrix a, b, c, d;
+    jask_dtype dtype;  /* that elements are read in */
+    jask_dtype output; /* see jk_verify_job */
+    bool vectors;      /* both operands are */
     double start, told;
     _Atomic uint64_t bytes;
 } check;
@@ -59,27 +64,52 @@ static jask_status tell(void *user, double done, double total, jask_error *err)
     return jk_context_progress(c->ctx, &progress, err);
 }
 
-static int64_t wanted_rows(const jk_matrix *m)
-{
-    return m->trans ? m->cols : m->rows;
-}
-
-static int64_t wanted_cols(const jk_matrix *m)
-{
-    return m->trans ? m->rows : m->cols;
-}
-
 static jask_status check_matrix(const jk_matrix *m, const char *what, const char *why, int64_t rows,
-                                int64_t cols, jask_dtype dtype, jask_error *err)
+                                int64_t cols, jask_error *err)
 {
-    if (m->dtype != dtype)
-        return jk_fail(err, JASK_ERR_ARG, "cannot verify: %s '%s' is %s, A is %s", what, m->path,
-                       jask_dtype_name(m->dtype), jask_dtype_name(dtype));
-    if (wanted_rows(m) != rows || wanted_cols(m) != cols)
+    if (jk_wanted_rows(m) != rows || jk_wanted_cols(m) != cols)
         return jk_fail(err, JASK_ERR_ARG,
                        "cannot verify: %s '%s' is %" PRId64 " x %" PRId64 ", but must be %" PRId64
                        " x %" PRId64 " %s",
-                       what, m->path, wanted_rows(m), wanted_cols(m), rows, cols, why);
+                       what, m->path, jk_wanted_rows(m), jk_wanted_cols(m), rows, cols, why);
+    return JASK_OK;
+}
+
+/* A matrix, or a vector where `lacks` says that it is one. */
+static jask_status take_matrix(const jask_array *array, jk_lacks lacks, int transpose,
+                               const char *what, jk_matrix *out, jask_error *err)
+{
+    int dims = 2 - lacks.rows - lacks.cols;
+    jk_operand op;
+    jask_status st;
+    if (array->layout.ndim != dims)
+        return jk_fail(err, JASK_ERR_UNSUPPORTED,
+                       "cannot verify: %s '%s' has %d dimensions, not %d; batches are not checked",
+                       what, array->path, array->layout.ndim, dims);
+    st = jk_operand_of(array, lacks, transpose != 0, what, &op, err);
+    if (!st)
+        *out = op.matrix;
+    return st;
+}
+
+/* Elements are read in the type of the sums, or a wider one. */
+static jask_status choose_types(check *c, jask_error *err)
+{
+    const jk_device_info nothing = {.name = ""};
+    jk_product_types types;
+    bool one_sum = jk_wanted_rows(&c->d) == 1 && jk_wanted_cols(&c->d) == 1 && c->vectors;
+    jask_status st =
+        jk_product_types_of(c->a.dtype, c->b.dtype, c->d.dtype, one_sum, &nothing, &types, err);
+    if (st)
+        return jk_fail_in(err, st, "cannot verify");
+    if (types.compute != JASK_F32 && types.compute != JASK_F64)
+        return jk_fail(err, JASK_ERR_UNSUPPORTED,
+                       "cannot verify: A '%s' and B '%s' make a product in %s, and the check knows "
+                       "real numbers only",
+                       c->a.path, c->b.path, jask_dtype_name(types.compute));
+    c->dtype = types.compute;
+    c->output = types.output != types.compute ? types.output : JASK_DTYPE_NONE;
+    c->a.memory = c->b.memory = c->c.memory = c->d.memory = c->dtype;
     return JASK_OK;
 }
 
@@ -89,6 +119,7 @@ static jask_status take_arrays(check *c, const jask_array *a, const jask_array *
     static const char why_b[] = "to have as many rows as A has columns";
     static const char why_d[] = "to be the product";
     bool with_c = c->args.beta != 0;
+    jk_lacks of_a, of_b, lacks;
     jask_status st;
     if (!isfinite(c->args.alpha) || !isfinite(c->args.beta))
         return jk_fail(err, JASK_ERR_ARG, "cannot verify: alpha and beta must be finite numbers");
@@ -98,24 +129,27 @@ static jask_status take_arrays(check *c, const jask_array *a, const jask_array *
                        : !b ? "B"
                        : !d ? "D"
                             : "beta is not 0 and C");
-    st = jk_matrix_of(a, c->args.transpose_a != 0, "A", &c->a, err);
+    of_a = (jk_lacks){.rows = a->layout.ndim == 1};
+    of_b = (jk_lacks){.cols = b->layout.ndim == 1};
+    lacks = (jk_lacks){.rows = of_a.rows, .cols = of_b.cols};
+    c->vectors = lacks.rows && lacks.cols;
+    st = take_matrix(a, of_a, of_a.rows ? 0 : c->args.transpose_a, "A", &c->a, err);
     if (!st)
-        st = jk_matrix_of(b, c->args.transpose_b != 0, "B", &c->b, err);
+        st = take_matrix(b, of_b, of_b.cols ? 0 : c->args.transpose_b, "B", &c->b, err);
     if (!st)
-        st = jk_matrix_of(d, false, "D", &c->d, err);
+        st = take_matrix(d, lacks, 0, "D", &c->d, err);
     if (!st && with_c)
-        st = jk_matrix_of(c->args.c, false, "C", &c->c, err);
+        st = take_matrix(c->args.c, lacks, 0, "C", &c->c, err);
+    if (!st)
+        st = choose_types(c, err);
     if (st)
         return st;
-    if (c->a.dtype != JASK_F32 && c->a.dtype != JASK_F64)
-        return jk_fail(err, JASK_ERR_UNSUPPORTED, "cannot verify: A '%s' is %s, not f32 or f64",
-                       c->a.path, jask_dtype_name(c->a.dtype));
-    int64_t m = wanted_rows(&c->a), k = wanted_cols(&c->a), n = wanted_cols(&c->b);
-    st = check_matrix(&c->b, "B", why_b, k, n, c->a.dtype, err);
+    int64_t m = jk_wanted_rows(&c->a), k = jk_wanted_cols(&c->a), n = jk_wanted_cols(&c->b);
+    st = check_matrix(&c->b, "B", why_b, k, n, err);
     if (!st)
-        st = check_matrix(&c->d, "D", why_d, m, n, c->a.dtype, err);
+        st = check_matrix(&c->d, "D", why_d, m, n, err);
     if (!st && with_c)
-        st = check_matrix(&c->c, "C", why_d, m, n, c->a.dtype, err);
+        st = check_matrix(&c->c, "C", why_d, m, n, err);
     return st;
 }
 
@@ -134,7 +168,7 @@ static void take_args(check *c, const jask_dot_args *args)
 static double input_unit(const check *c)
 {
     bool tf32 = jk_context_tf32(c->ctx) && jk_context_device(c->ctx)->info.tf32;
-    return tf32 && c->a.dtype == JASK_F32 ? 0x1p-11 : 0;
+    return tf32 && c->a.dtype == JASK_F32 && c->b.dtype == JASK_F32 ? 0x1p-11 : 0;
 }
 
 static jask_status run_check(check *c, jask_verification *out, jask_error *err)
@@ -142,10 +176,11 @@ static jask_status run_check(check *c, jask_verification *out, jask_error *err)
     reader a = {&c->a, &c->bytes}, b = {&c->b, &c->bytes};
     reader d = {&c->d, &c->bytes}, add = {&c->c, &c->bytes};
     jk_verify_job job = {
-        .dtype = c->a.dtype,
-        .m = wanted_rows(&c->a),
-        .n = wanted_cols(&c->b),
-        .k = wanted_cols(&c->a),
+        .dtype = c->dtype,
+        .output = c->output,
+        .m = jk_wanted_rows(&c->a),
+        .n = jk_wanted_cols(&c->b),
+        .k = jk_wanted_cols(&c->a),
         .alpha = c->args.alpha,
         .beta = c->args.beta,
         .input_unit = input_unit(c),

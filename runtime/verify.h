@@ -40,7 +40,8 @@ typedef struct jk_verify_source {
 } jk_verify_source;
 
 typedef struct jk_verify_job {
-    jask_dtype dtype; /* f32 or f64 */
+    jask_dtype dtype;  /* f32 or f64: of elements as they are read, and of sums */
+    jask_dtype output; /* that D was rounded to at the end, where that is narrower; else NONE */
     int64_t m, n, k;
     double alpha, beta;
     double input_unit; /* relative error that elements of A and B may be rounded with, or 0 */

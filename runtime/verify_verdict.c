@@ -23,6 +23,8 @@
  * errors that are all alike: verify_probe.c measures it. It ends at DRIFT_MAX, since longer sums in
  * one piece would be of no use to anyone. Underflow adds an absolute term.
  *
+ * A D that was rounded once more at the end, to a type with unit w, adds (7/3) (w^2/3) ||D_i||^2.
+ *
  * Where A and B may be rounded or cut off to fewer bits, with relative error w, S_i^2 grows by
  * (7/3) w^2 ((2/3) (2/K) P_i + 4 ||D_i||^2).
  *
@@ -54,8 +56,9 @@
 /* What is the same for all rows, and what is found. */
 typedef struct verdict {
     double n, k, alpha, beta, input_unit;
-    double unit, tiny, largest; /* of the type: roundoff, least denormal, largest number */
-    double check_chain;         /* roundings of the check itself */
+    double unit, tiny, largest;      /* of the type: roundoff, least denormal, largest number */
+    double output_unit, output_tiny; /* of the type that D was rounded to at the end; else 0 */
+    double check_chain;              /* roundings of the check itself */
     int64_t checked, unchecked, worst_row;
     double max_z, z_squares, r_squares, d_squares;
 } verdict;
@@ -75,7 +78,10 @@ static double tolerance(const verdict *v, const row_norms *norms, double drift)
                             sqrt(steps * alike + 3) * addend);
     double inputs = v->input_unit * hypot(sqrt(2.0 / 3) * product, 2 * result);
     double underflow = (v->k + 2) * v->tiny * fmax(1, fabs(v->alpha)) * sqrt(v->n);
-    return sqrt(X_VARIANCE) * (hypot(v->unit / sqrt(3) * rounding, inputs) + underflow);
+    double output = v->output_unit / sqrt(3) * result;
+    underflow += v->output_tiny * sqrt(v->n);
+    return sqrt(X_VARIANCE) *
+           (hypot(hypot(v->unit / sqrt(3) * rounding, inputs), output) + underflow);
 }
 
 /* Some partial sum of the row may be too large for the type: sums of k absolute values are at most
@@ -144,6 +150,29 @@ static void write_verdict(const verdict *v, jask_verification *out)
     out->unchecked_rows = v->unchecked;
 }
 
+/* Unit roundoff, half the least number and the greatest one. */
+static void set_output(verdict *v, jask_dtype output)
+{
+    switch (output) {
+    case JASK_F16:
+        v->output_unit = 0x1p-11;
+        v->output_tiny = 0x1p-25;
+        v->largest = 65504;
+        return;
+    case JASK_BF16:
+        v->output_unit = 0x1p-8;
+        v->output_tiny = 0x1p-134;
+        return;
+    case JASK_F32:
+        v->output_unit = FLT_EPSILON / 2;
+        v->output_tiny = 0x1p-150;
+        v->largest = (double)FLT_MAX;
+        return;
+    default:
+        return;
+    }
+}
+
 jask_status jk_verify_run(const jk_verify_job *job, jask_verification *out, jask_error *err)
 {
     bool f32 = job->dtype == JASK_F32;
@@ -166,6 +195,7 @@ jask_status jk_verify_run(const jk_verify_job *job, jask_verification *out, jask
         .check_chain = f32 ? 0 : 2 * (CHECK_CHAIN + length / JK_VERIFY_TILE),
         .worst_row = -1,
     };
+    set_output(&v, job->output);
     jask_status st = jk_verify_stream(&used, judge, &v, err);
     if (!st)
         write_verdict(&v, out);

@@ -8,7 +8,7 @@
 typedef struct jk_band {
     jk_step step;      /* the first of its tile */
     int64_t row, rows; /* within the tile; rows 0 when a short tile has fewer bands */
-    const char *mem;
+    char *mem;
     jk_event *computed;
 } jk_band;
 
@@ -20,30 +20,33 @@ static jk_band describe_band(const jk_run *run, int64_t number)
     band.row = number % run->bands * run->band_rows;
     band.rows = jk_max(0, jk_min(run->band_rows, band.step.rows - band.row));
     band.mem = run->slots[JK_OPERAND_C][band.step.c_slot].mem +
-               (size_t)(band.row * run->plan->bn) * run->elem_bytes;
+               (size_t)(band.row * run->plan->bn) * run->elem_bytes[JK_OPERAND_C];
     band.computed = run->computed[band.step.c_slot * run->bands + number % run->bands];
     return band;
 }
 
-/* Write one piece of the band from src, whose rows are ld elements apart. */
-static jask_status write_part(jk_run *run, const jk_band *band, const jk_window *part,
-                              const char *src, int64_t ld, jask_error *err)
+/* Write one piece of the band from src, whose rows are ld elements apart. Where the file's elements
+ * are narrower src is used up: nobody reads a finished band again. */
+static jask_status write_part(jk_run *run, const jk_band *band, const jk_window *part, char *src,
+                              int64_t ld, jask_error *err)
 {
     jk_window w = {band->step.row + band->row + part->row, band->step.col + part->col, part->rows,
                    part->cols};
     const jk_matrix d = jk_run_matrix(run, JK_ARRAY_D, band->step.batch);
-    return jk_matrix_write(&d, &w, src, ld, &run->file_write_bytes, err);
+    jask_status st = jk_matrix_narrow(&d, &w, src, ld, err);
+    return st ? st : jk_matrix_write(&d, &w, src, ld, &run->file_write_bytes, err);
 }
 
 /* Queue the copy of one piece to a staging block. */
 static jask_status fetch_part(jk_run *run, const jk_band *band, const jk_window *part,
                               jk_block *block, jask_error *err)
 {
-    size_t pitch = (size_t)run->plan->bn * run->elem_bytes;
-    size_t row_bytes = (size_t)part->cols * run->elem_bytes;
+    size_t pitch = (size_t)run->plan->bn * run->elem_bytes[JK_OPERAND_C];
+    size_t row_bytes = (size_t)part->cols * run->elem_bytes[JK_OPERAND_C];
     jk_copy copy = {
         .dst = block->mem,
-        .src = band->mem + (size_t)part->row * pitch + (size_t)part->col * run->elem_bytes,
+        .src = band->mem + (size_t)part->row * pitch +
+               (size_t)part->col * run->elem_bytes[JK_OPERAND_C],
         .dst_pitch = row_bytes,
         .src_pitch = pitch,
         .row_bytes = row_bytes,
@@ -57,7 +60,7 @@ static jask_status fetch_part(jk_run *run, const jk_band *band, const jk_window 
 static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *err)
 {
     jk_block *blocks = run->ring + run->ring_up;
-    jk_pieces pieces = jk_run_pieces(run, band->rows, band->step.cols);
+    jk_pieces pieces = jk_run_pieces(run, JK_OPERAND_C, band->rows, band->step.cols);
     jask_status st = JASK_OK;
     /* Hazard: the products of this band are queued but not done. */
     if (jk_must_wait(JK_WAIT_BAND_COMPUTED))
@@ -89,7 +92,8 @@ static jask_status store_direct(jk_run *run, const jk_band *band, jask_error *er
 static jask_status store_band(jk_run *run, const jk_band *band, jk_write_behind *behind,
                               jask_error *err)
 {
-    uint64_t bytes = (uint64_t)band->rows * (uint64_t)band->step.cols * run->elem_bytes;
+    uint64_t bytes =
+        (uint64_t)band->rows * (uint64_t)band->step.cols * run->elem_bytes[JK_OPERAND_C];
     jask_status st;
     if (band->rows == 0)
         return JASK_OK;

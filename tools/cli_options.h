@@ -27,8 +27,9 @@ typedef struct cli_options {
     const char *scratch;
     bool allow_tmpfs;
     const char *device;
-    jask_dtype dtype; /* of the inputs that --size makes, JASK_F32; of a sum, none */
-    bool transpose_a, transpose_b;
+    jask_dtype out_dtype; /* of a product; none: as its inputs say */
+    jask_dtype dtype;     /* of the inputs that --size makes, JASK_F32; of a sum, none */
+    bool transpose_a, transpose_b, adjoint_a, adjoint_b;
     double alpha; /* 1 */
     double beta;  /* 0; of a sum 1 */
     const char *c;

@@ -209,8 +209,10 @@ void cli_report_text(const cli_options *options, const cli_result *result)
         shape_row(result->sum);
     else
         printf("%-9s %" PRId64 " x %" PRId64 ", k %" PRId64 "\n", "shape", p->m, p->n, p->k);
-    text_row("dtype", strcmp(r->precision, "tf32") == 0 ? "f32, computed in tf32"
-                                                        : jask_dtype_name(r->dtype));
+    if (strcmp(r->precision, jask_dtype_name(r->dtype)) == 0)
+        text_row("dtype", r->precision);
+    else
+        printf("%-9s %s, computed in %s\n", "dtype", jask_dtype_name(r->dtype), r->precision);
     printf("%-9s %s, %s\n", "device", r->device,
            r->device_note[0] ? r->device_note : r->device_description);
     if (result->sum)

@@ -71,6 +71,11 @@ static jask_status open_inputs(job *j, jask_error *err)
     return st;
 }
 
+static int transpose_of(bool plain, bool conjugate)
+{
+    return conjugate ? JASK_CONJUGATE_TRANSPOSE : plain ? JASK_TRANSPOSE : JASK_NO_TRANSPOSE;
+}
+
 /* Context and input files. */
 static jask_status open_job(job *j, const cli_options *options, jask_error *err)
 {
@@ -80,15 +85,16 @@ static jask_status open_job(job *j, const cli_options *options, jask_error *err)
     jask_dot_args_init(&j->args, sizeof j->args);
     j->args.alpha = options->alpha;
     j->args.beta = options->beta;
-    j->args.transpose_a = options->transpose_a;
-    j->args.transpose_b = options->transpose_b;
+    j->args.transpose_a = transpose_of(options->transpose_a, options->adjoint_a);
+    j->args.transpose_b = transpose_of(options->transpose_b, options->adjoint_b);
+    j->args.dtype = options->out_dtype;
     j->args.output = options->output;
     j->args.resume = options->resume;
     j->args.trace = options->trace;
     jask_dot_backward_args_init(&j->gradients, sizeof j->gradients);
     j->gradients.alpha = options->alpha;
-    j->gradients.transpose_a = options->transpose_a;
-    j->gradients.transpose_b = options->transpose_b;
+    j->gradients.transpose_a = j->args.transpose_a;
+    j->gradients.transpose_b = j->args.transpose_b;
     j->gradients.da_output = options->da;
     j->gradients.db_output = options->db;
     j->gradients.accumulate_a = j->gradients.accumulate_b = options->accumulate;

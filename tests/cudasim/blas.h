@@ -19,7 +19,7 @@ struct BlasHandle {
     ~BlasHandle();
 };
 
-enum class Inner { f32, tf32, f64 };
+enum class Inner { f32, tf32, f64, complex };
 
 struct Product {
     bool trans_a, trans_b;

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace cusim
 
 size_t element_bytes(cudaDataType type)
 {
-    return type == CUDA_R_64F                          ? 8
+    return type == CUDA_C_64F                          ? 16
+           : type == CUDA_R_64F || type == CUDA_C_32F  ? 8
            : type == CUDA_R_32F                        ? 4
            : type == CUDA_R_16F || type == CUDA_R_16BF ? 2
                                                        : 0;
@@ -78,10 +80,12 @@ double load_element(const char *at, cudaDataType type, size_t index)
     float f32;
     uint16_t bits;
     const char *element = at + index * element_bytes(type);
-    switch (type) {
+    switch (type) { // of a complex element the real part
+    case CUDA_C_64F:
     case CUDA_R_64F:
         memcpy(&f64, element, sizeof f64);
         return f64;
+    case CUDA_C_32F:
     case CUDA_R_32F:
         memcpy(&f32, element, sizeof f32);
         return static_cast<double>(f32);
@@ -215,8 +219,34 @@ template <class T> static void multiply_as(const Product &p)
         }
 }
 
+// Complex products with real factors, in T.
+template <class T> static void multiply_complex(const Product &p)
+{
+    const T *a = reinterpret_cast<const T *>(p.a), *b = reinterpret_cast<const T *>(p.b);
+    T *c = reinterpret_cast<T *>(p.c);
+    auto index = [](int ld, bool trans, int row, int col) {
+        return static_cast<size_t>(trans ? row : col) * static_cast<size_t>(ld) +
+               static_cast<size_t>(trans ? col : row);
+    };
+    for (int j = 0; j < p.n; j++)
+        for (int i = 0; i < p.m; i++) {
+            T sum = 0, &out = c[index(p.ldc, false, i, j)];
+            for (int t = 0; t < p.k; t++)
+                sum += a[index(p.lda, p.trans_a, i, t)] * b[index(p.ldb, p.trans_b, t, j)];
+            sum *= static_cast<typename T::value_type>(p.alpha);
+            out = p.beta != 0 ? sum + static_cast<typename T::value_type>(p.beta) * out : sum;
+        }
+}
+
 void multiply(const Product &product)
 {
+    if (product.inner == Inner::complex) {
+        if (product.type_c == CUDA_C_64F)
+            multiply_complex<std::complex<double>>(product);
+        else
+            multiply_complex<std::complex<float>>(product);
+        return;
+    }
     if (product.inner == Inner::f64)
         multiply_as<double>(product);
     else

@@ -96,7 +96,7 @@ Test(verify_files, arguments_that_do_not_fit_are_refused_by_name)
 {
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
     jask_array *a = make("a.npy", f32, M, K, 1, NULL), *b = make("b.npy", f32, K, N, 2, NULL);
-    jask_array *d = make("d.npy", f32, M, N, 3, NULL), *wide = make("w.npy", f64, M, N, 4, NULL);
+    jask_array *d = make("d.npy", f32, M, N, 3, NULL);
     jask_dot_args plain, with_c, turned, endless;
     jask_verification out = {.max_z = -3}, same = out;
     jask_dot_args_init(&plain, sizeof plain);
@@ -115,7 +115,6 @@ Test(verify_files, arguments_that_do_not_fit_are_refused_by_name)
         {a, b, d, &with_c, "C is NULL"},
         {a, b, d, &turned, "47 x 83, but must be 61 x 83"},
         {a, b, a, &plain, "D '"},
-        {a, b, wide, NULL, "is f64, A is f32"},
         {a, b, d, &endless, "finite"},
     };
     for (size_t q = 0; q < sizeof cases / sizeof *cases; q++) {
@@ -126,7 +125,6 @@ Test(verify_files, arguments_that_do_not_fit_are_refused_by_name)
         cr_assert_not_null(strstr(err.msg, cases[q].said), "%s", err.msg);
     }
     cr_assert_arr_eq(&out, &same, sizeof out);
-    jask_array_close(wide);
     jask_array_close(d);
     jask_array_close(b);
     jask_array_close(a);
