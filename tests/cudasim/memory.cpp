@@ -196,8 +196,10 @@ static cudaError_t free_memory(Call &call, void *ptr, Place place)
     auto found = state.allocs.find(address(ptr));
     if (found == state.allocs.end() || found->second.place != place)
         return cudaErrorInvalidValue;
+    // A lost device has dropped its work, and no call waits for it any more.
+    bool lost = state.devices[static_cast<size_t>(found->second.device)].sticky != cudaSuccess;
     for (const Record &r : found->second.track)
-        if (r.number > known(this_host().clock, r.line))
+        if (!lost && r.number > known(this_host().clock, r.line))
             report(std::string("FREE: ") + call.name + " while " + r.what +
                    " may still run, that nothing has waited for");
     drain(call.lock);
