@@ -211,7 +211,8 @@ typedef struct jask_options {
                                        buffers. Reduced to 0.8 x what is available, of which a
                                        result that lies in RAM (tmpfs) first takes its size.
                                        0: not set */
-    uint64_t host_budget_bytes;   /**< JASK_HOST_BUDGET; pinned staging beside a GPU. 0: not set */
+    uint64_t host_budget_bytes;   /**< JASK_HOST_BUDGET; beside a GPU: pinned staging, and sums.
+                                       0: not set */
     const char *scratch_dir;      /**< JASK_SCRATCH_DIR; default ".jask_scratch" under the working
                                        directory; made when first needed. NULL: not set */
     int allow_tmpfs;              /**< JASK_ALLOW_TMPFS; 1 accepts a scratch directory that lies in
@@ -721,6 +722,9 @@ JASK_API void jask_add_args_init(jask_add_args *args, size_t struct_size);
  *  With args->in_place the sum is written over A's elements, in A's file, order and byte order, and
  *  no other array is made. A FAILURE, A KILL OR A POWER CUT THEN LEAVES A HALF OLD AND HALF NEW. The sum must have
  *  A's shape and type; B may be A, but must not overlap it otherwise. A stays open as it was.
+ *
+ *  Beside a card the CPU computes sums, reductions and the gradients of sums, within the host budget: their time is that of
+ *  the files, and a card would only add two copies. The report names the device "host".
  *
  *  Every element of D is computed from its own two alone: the bits depend on nothing else. `args` NULL
  *  is the plain sum; `report` may be NULL, else its struct_size must be set; in its plan, m is the

@@ -112,14 +112,10 @@ jask_status jk_block_op_plan(jk_block_op *op, jask_error *err)
     const jk_device_ref *device = jk_context_device(op->ctx);
     jk_blocks_machine machine = {.slots = jk_context_pipelined(op->ctx) ? SLOTS : 1};
     jask_status st;
-    if (!device->info.host_memory)
-        return jk_fail(err, JASK_ERR_UNSUPPORTED,
-                       "device %s multiplies only: take the device host to %s arrays",
-                       device->info.name, op->name);
     st = settle_budget(op, err);
     if (st)
         return st;
-    machine.bytes = op->budget.bytes;
+    machine.bytes = device->info.host_memory ? op->budget.bytes : op->budget.host_bytes;
     st = jk_blocks_make(&op->problem, op->empty, &machine, &op->plan, err);
     op->job.plan = &op->plan;
     op->job.ctx = op->ctx;
@@ -190,13 +186,18 @@ static void fill_report(const jk_block_op *op, const jk_run_stats *stats, double
         .commit_seconds = commit_seconds,
         .stall_seconds = stats->stall_seconds,
         .budget_bytes = op->plan.budget_bytes,
-        .peak_device_bytes = stats->peak_device_bytes,
-        .peak_host_bytes = stats->peak_host_bytes,
     };
     snprintf(report.op, sizeof report.op, "%s", op->name);
-    snprintf(report.device, sizeof report.device, "%s", device->info.name);
-    snprintf(report.device_description, sizeof report.device_description, "%s",
-             device->info.description);
+    snprintf(report.device, sizeof report.device, "%s", jk_device_host.kind);
+    if (device->info.host_memory) {
+        report.peak_device_bytes = stats->peak_device_bytes;
+        snprintf(report.device_description, sizeof report.device_description, "%s",
+                 device->info.description);
+    } else {
+        report.peak_host_bytes = stats->peak_device_bytes;
+        snprintf(report.device_description, sizeof report.device_description,
+                 "the CPU beside %.100s", device->info.name);
+    }
     snprintf(report.device_note, sizeof report.device_note, "%s", device->note);
     snprintf(report.precision, sizeof report.precision, "%s", op->precision);
     snprintf(report.note, sizeof report.note, "%s", stats->note);

@@ -275,10 +275,9 @@ static jask_status run_block(run *r, int64_t number, jask_error *err)
 
 static jask_status open_arena(run *r, jask_error *err)
 {
-    const jk_device_ref *device = jk_context_device(r->job->ctx);
     void *arena;
     char *mem;
-    jask_status st = device->table->mem_alloc(device->dev, r->plan->peak_bytes, &arena, err);
+    jask_status st = jk_device_host.mem_alloc(NULL, r->plan->peak_bytes, &arena, err);
     if (st)
         return st;
     r->arena_bytes = r->plan->peak_bytes;
@@ -328,13 +327,12 @@ static void join(run *r)
 
 static void close_run(run *r)
 {
-    const jk_device_ref *device = jk_context_device(r->job->ctx);
     pthread_mutex_lock(&r->lock);
     r->stop = true;
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
     join(r);
-    device->table->mem_free(device->dev, r->arena, r->arena_bytes);
+    jk_device_host.mem_free(NULL, r->arena, r->arena_bytes);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
     free(r);
