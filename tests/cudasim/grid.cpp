@@ -23,6 +23,7 @@ constexpr unsigned warp_threads = 32;
 enum class Wait { none, warp, block };
 
 struct Block;
+class FiberPool;
 
 // Owned in turn by the pool and by the thread of a block that runs, or waits, on it.
 struct Fiber {
@@ -35,6 +36,20 @@ struct Fiber {
     bool resting = false; // where fiber_main can go on with another block
     uint64_t value = 0;   // given in an exchange
     Block *block = nullptr;
+};
+
+struct Block {
+    const std::function<void()> *body = nullptr;
+    FiberPool *pool = nullptr;
+    Context home;
+    void *home_sanitizer = nullptr;
+    const void *home_stack = nullptr;
+    size_t home_stack_bytes = 0;
+    dim3 size, grid;
+    uint3 index{};
+    std::vector<unsigned> order;
+    size_t next = 0;             // in order
+    std::vector<Fiber *> parked; // by place: threads at a barrier
 };
 
 class FiberPool
@@ -57,6 +72,9 @@ class FiberPool
         for (const auto &fiber : all_)
             idle_.push_back(fiber.get());
     }
+    // The one that runs. Not on a stack: a fault leaves by a jump. Nor a thread's: the streams, which to
+    // TSan are threads of their own, share one.
+    Block block;
 
   private:
     std::vector<std::unique_ptr<Fiber>> all_;
@@ -67,20 +85,6 @@ std::shared_ptr<FiberPool> make_fiber_pool()
 {
     return std::make_shared<FiberPool>();
 }
-
-struct Block {
-    const std::function<void()> *body = nullptr;
-    FiberPool *pool = nullptr;
-    Context home;
-    void *home_sanitizer = nullptr;
-    const void *home_stack = nullptr;
-    size_t home_stack_bytes = 0;
-    dim3 size, grid;
-    uint3 index{};
-    std::vector<unsigned> order;
-    size_t next = 0;             // in order
-    std::vector<Fiber *> parked; // by place: threads at a barrier
-};
 
 static __thread Fiber *this_fiber;
 
@@ -240,12 +244,10 @@ static void set_order(Block &block, uint64_t seed)
 cudaError_t run_grid(Stream &stream, dim3 grid, dim3 size, const std::function<void()> &body,
                      uint64_t seed)
 {
-    // Not on this stack: a fault leaves by a jump.
-    thread_local std::unique_ptr<Block> kept;
-    kept = std::make_unique<Block>();
-    Block &block = *kept;
+    Block &block = stream.fibers->block;
     uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
     stream.fibers->reclaim();
+    block = Block();
     block.body = &body;
     block.pool = stream.fibers.get();
     block.size = size;
