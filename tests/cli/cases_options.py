@@ -145,3 +145,11 @@ def dashes_end_the_options(box):
     box.npy("-a.npy", (1, 1), [3])
     box.succeeds("-q", "-o", "d.npy", "--", "-a.npy", "-a.npy")
     check_equal(box.read("d.npy").values, [9])
+
+
+@case
+def starts_look_for_no_cuda_library(box):
+    """Neither the driver nor cuBLAS is looked for where nothing is computed."""
+    searched = box.gemm("--version", env={"LD_DEBUG": "libs"})
+    check(searched.code == 0 and "find library=" in searched.err, searched)
+    check("libcu" not in searched.err, searched)
