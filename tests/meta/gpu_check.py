@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""tools/gpu-check as far as a machine without a GPU can show it: what it packs runs elsewhere, without
-a GPU it refuses, and on the simulated CUDA runtime every step works.
+"""tools/gpu-check as far as a machine without a GPU can show it: what it packs runs elsewhere, and
+without a GPU it refuses.
 usage: gpu_check.py SOURCE-ROOT BUILD-ROOT   (TAP on stdout)"""
-import json
 import os
 import subprocess
 import sys
@@ -10,17 +9,6 @@ import tempfile
 
 SCRIPT = os.path.join(sys.argv[1], 'tools', 'gpu-check')
 BUILD = sys.argv[2]
-STEPS = {'info', 'device', 'kernels', 'end-to-end', 'product', 'memcheck', 'memcheck-kernels', 'copies',
-         'memory-f32-4GiB', 'memory-f32-1GiB', 'memory-f32-256MiB', 'memory-tf32', 'memory-f64',
-         'files-f32'}
-# Takes compute-sanitizer's options, checks nothing.
-SANITIZER = '''#!/bin/sh
-while [ "${1#--}" != "$1" ]; do
-    case $1 in --tool | --error-exitcode | --target-processes) shift ;; esac
-    shift
-done
-exec "$@"
-'''
 
 
 def run(*command, **env):
@@ -58,25 +46,7 @@ def without_a_gpu_it_refuses_and_says_why(folder):
     assert 'cuda' in ran.stdout.lower(), ran.stdout
 
 
-def every_step_works_on_the_simulator(folder):
-    packed, bin_folder = pack(folder, '--simulator'), os.path.join(folder, 'bin')
-    os.mkdir(bin_folder)
-    with open(os.path.join(bin_folder, 'compute-sanitizer'), 'w', encoding='utf-8') as out:
-        out.write(SANITIZER)
-    os.chmod(out.name, 0o755)
-    results = os.path.join(folder, 'results')
-    ran = run(os.path.join(packed, 'gpu-check'), 'run', results, '512', OPENBLAS_NUM_THREADS='1',
-              JASK_HOST_BUDGET='4MiB', PATH=bin_folder + os.pathsep + os.environ['PATH'])
-    assert ran.returncode == 0 and ' 0 failed, ' in ran.stdout.splitlines()[-1], ran.stdout + ran.stderr
-    with open(os.path.join(results, 'steps.jsonl'), encoding='utf-8') as lines:
-        steps = {step['step']: step['status'] for step in map(json.loads, lines)}
-    assert steps == dict.fromkeys(STEPS, 'passed'), steps
-    with open(os.path.join(results, 'bench.jsonl'), encoding='utf-8') as lines:
-        assert len([json.loads(line) for line in lines]) >= 6
-
-
-TESTS = [what_is_packed_runs_elsewhere_and_is_small, without_a_gpu_it_refuses_and_says_why,
-         every_step_works_on_the_simulator]
+TESTS = [what_is_packed_runs_elsewhere_and_is_small, without_a_gpu_it_refuses_and_says_why]
 failed = 0
 print('1..%d' % len(TESTS))
 for number, test in enumerate(TESTS, 1):
