@@ -323,7 +323,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
         (complex && (op_a == CUBLAS_OP_C || op_b == CUBLAS_OP_C)))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     Inner inner = complex                                   ? Inner::complex
-                  : f64                                       ? Inner::f64
+                  : f64                                     ? Inner::f64
                   : compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? Inner::tf32
                                                             : Inner::f32;
     return product_call(handle, {"cublasGemmEx", op_a, op_b, m, n, k, alpha, beta,
