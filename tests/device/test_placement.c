@@ -55,7 +55,8 @@ cudaError_t __wrap_cudaHostAlloc(void **out, size_t bytes, unsigned flags)
     int policy;
     unsigned long nodes;
     seen.pins++;
-    seen.elsewhere += memory_policy(&policy, &nodes) && nodes != 1UL << seen.node;
+    if (seen.node >= 0 && memory_policy(&policy, &nodes))
+        seen.elsewhere += nodes != 1UL << seen.node;
     return __real_cudaHostAlloc(out, bytes, flags);
 }
 
