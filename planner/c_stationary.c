@@ -11,7 +11,7 @@
 enum {
     DEEPEST = 8192, /* deeper panels buy nothing on any machine known */
     THIN = 64,      /* with so few rows or columns of D, reading one operand is all of the work */
-    LONG_RUN = 1 << 17, /* of its elements in the file, more make no difference */
+    LONG_RUN = 1 << 18, /* of its elements in the file, over the few: more make no difference */
     SHALLOW = 256,      /* shallower ones are tried only where the budget is too small for these */
     DEEP_ENOUGH = 1024, /* the device re-reads its tile of D rarely enough */
     LONG_ROWS = 512,    /* rows of A in the file are long enough to read well */
@@ -80,8 +80,8 @@ static int64_t run_length(const jk_plan *plan)
 {
     const jk_problem *p = &plan->problem;
     if (reads_a(p))
-        return jk_min(plan->bk, LONG_RUN);
-    return p->m <= THIN ? jk_min(plan->bn, LONG_RUN) : jk_min(plan->bk, LONG_ROWS);
+        return jk_min(plan->bk, LONG_RUN / p->n);
+    return p->m <= THIN ? jk_min(plan->bn, LONG_RUN / p->m) : jk_min(plan->bk, LONG_ROWS);
 }
 
 /* Among plans that take about the same time. */
@@ -259,7 +259,7 @@ static int64_t least_depth(const plan_choice *choice)
 static void try_all(plan_choice *choice)
 {
     const jk_problem *p = choice->space.problem;
-    int64_t deepest = jk_min(p->k, reads_a(p) ? LONG_RUN : DEEPEST);
+    int64_t deepest = jk_min(p->k, reads_a(p) ? jk_max(DEEPEST, LONG_RUN / p->n) : DEEPEST);
     for (int64_t bk = least_depth(choice); bk < deepest; bk *= 2)
         try_depth(choice, bk);
     try_depth(choice, deepest);
