@@ -240,6 +240,18 @@ Test(cuda, a_lost_card_fails_every_call_with_the_first_error)
 }
 
 /* The program around us keeps its own device; several cards are listed and opened by number. */
+/* One bit of what the first kernel leaves is wrong. */
+Test(cuda, a_card_that_computes_wrong_values_is_refused_when_it_is_opened)
+{
+    jk_device_ref ref;
+    jask_error err;
+    cusim_reset(NULL);
+    cusim_fault("cudaMemcpy", 1, CUSIM_FLIP_BIT, cudaSuccess);
+    cr_assert_eq(jk_device_select("cuda", NULL, &ref, &err), JASK_ERR_DEVICE);
+    cr_assert_not_null(strstr(err.msg, "computes wrong values"), "%s", err.msg);
+    sim_check_clean("wrong", 0);
+}
+
 Test(cuda, the_callers_current_device_stays)
 {
     cusim_config config = sim_config(1);
