@@ -55,6 +55,16 @@ void jk_struct_out(void *out, size_t out_size, const void *value, size_t value_s
     memcpy(out, &out_size, head);
 }
 
+void jk_struct_in(void *value, size_t value_size, const void *given)
+{
+    size_t head = sizeof(size_t), given_size = 0;
+    if (given)
+        memcpy(&given_size, given, head);
+    if (given_size > head)
+        memcpy((char *)value + head, (const char *)given + head,
+               (given_size < value_size ? given_size : value_size) - head);
+}
+
 void jk_context_put(jask_context *ctx)
 {
     if (!ctx || atomic_fetch_sub(&ctx->references, 1) > 1)
@@ -198,9 +208,7 @@ static void copy_callbacks(jask_context *ctx, const jask_options *options)
 {
     jask_options mine;
     jask_options_init(&mine, sizeof mine);
-    if (options)
-        jk_struct_out(&mine, sizeof mine, options,
-                      options->struct_size < sizeof mine ? options->struct_size : sizeof mine);
+    jk_struct_in(&mine, sizeof mine, options);
     ctx->progress = mine.progress;
     ctx->progress_user = mine.progress_user;
     jk_log_init(&ctx->log, mine.log, mine.log_user);
@@ -353,17 +361,22 @@ jask_status jask_context_io_cost(jask_context *ctx, jask_io_cost *out, size_t st
     return JASK_OK;
 }
 
+void jk_io_cost_add(jask_io_cost *sum, const jask_io_cost *cost)
+{
+    sum->h2d_pages += cost->h2d_pages;
+    sum->h2d_bytes += cost->h2d_bytes;
+    sum->d2h_pages += cost->d2h_pages;
+    sum->d2h_bytes += cost->d2h_bytes;
+    sum->file_read_bytes += cost->file_read_bytes;
+    sum->file_write_bytes += cost->file_write_bytes;
+    sum->disk_read_bytes += cost->disk_read_bytes;
+    sum->disk_write_bytes += cost->disk_write_bytes;
+}
+
 void jk_context_add_io(jask_context *ctx, const jask_io_cost *cost)
 {
     pthread_mutex_lock(&ctx->lock);
-    ctx->io.h2d_pages += cost->h2d_pages;
-    ctx->io.h2d_bytes += cost->h2d_bytes;
-    ctx->io.d2h_pages += cost->d2h_pages;
-    ctx->io.d2h_bytes += cost->d2h_bytes;
-    ctx->io.file_read_bytes += cost->file_read_bytes;
-    ctx->io.file_write_bytes += cost->file_write_bytes;
-    ctx->io.disk_read_bytes += cost->disk_read_bytes;
-    ctx->io.disk_write_bytes += cost->disk_write_bytes;
+    jk_io_cost_add(&ctx->io, cost);
     pthread_mutex_unlock(&ctx->lock);
 }
 

@@ -48,9 +48,14 @@ jk_log *jk_context_log(jask_context *ctx);
 jask_status jk_context_progress(const jask_context *ctx, const jask_progress *progress,
                                 jask_error *err);
 
+void jk_io_cost_add(jask_io_cost *sum, const jask_io_cost *cost);
 void jk_context_add_io(jask_context *ctx, const jask_io_cost *cost);
 
 /* Copy what both sides know of a struct that begins with struct_size; keeps the caller's size. */
 void jk_struct_out(void *out, size_t out_size, const void *value, size_t value_size);
+
+/* The other way: take what the caller's struct says, which may be NULL; fields that an older caller does not have keep their
+ * value. */
+void jk_struct_in(void *value, size_t value_size, const void *given);
 
 #endif

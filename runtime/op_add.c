@@ -33,13 +33,10 @@ void jask_add_args_init(jask_add_args *args, size_t struct_size)
     jk_struct_out(args, struct_size, &fresh, sizeof fresh);
 }
 
-/* What the caller's args say; fields that an older caller does not have keep their defaults. */
 static void read_args(jk_add *add, const jask_add_args *args)
 {
     jask_add_args_init(&add->args, sizeof add->args);
-    if (args && args->struct_size > sizeof args->struct_size)
-        memcpy(&add->args, args,
-               args->struct_size < sizeof add->args ? args->struct_size : sizeof add->args);
+    jk_struct_in(&add->args, sizeof add->args, args);
 }
 
 static bool is_whole_type(jask_dtype dtype)

@@ -154,18 +154,6 @@ static jask_status make_gradient(jk_gradient *g, jask_context *ctx, jask_error *
 
 /* ---- the API ---- */
 
-static void add_cost(jask_io_cost *sum, const jask_io_cost *more)
-{
-    sum->h2d_pages += more->h2d_pages;
-    sum->h2d_bytes += more->h2d_bytes;
-    sum->d2h_pages += more->d2h_pages;
-    sum->d2h_bytes += more->d2h_bytes;
-    sum->file_read_bytes += more->file_read_bytes;
-    sum->file_write_bytes += more->file_write_bytes;
-    sum->disk_read_bytes += more->disk_read_bytes;
-    sum->disk_write_bytes += more->disk_write_bytes;
-}
-
 /* Both gradients as one operation, whose plan is that of the first with the bytes of both. */
 static void join_reports(const jk_gradient *g, int count, jask_report *out)
 {
@@ -173,8 +161,8 @@ static void join_reports(const jk_gradient *g, int count, jask_report *out)
     jask_report sum = g[0].report;
     if (count == 2) {
         const jask_report *more = &g[1].report;
-        add_cost(&sum.io, &more->io);
-        add_cost(&sum.planned, &more->planned);
+        jk_io_cost_add(&sum.io, &more->io);
+        jk_io_cost_add(&sum.planned, &more->planned);
         sum.seconds += more->seconds;
         sum.read_seconds += more->read_seconds;
         sum.compute_seconds += more->compute_seconds;
@@ -267,8 +255,7 @@ jask_status jask_add_backward(jask_context *ctx, const jask_array *a, const jask
     int count = 0;
     jask_status st = check(a, b, dd, err);
     jask_add_backward_args_init(&mine, sizeof mine);
-    if (args && args->struct_size > sizeof args->struct_size)
-        memcpy(&mine, args, args->struct_size < sizeof mine ? args->struct_size : sizeof mine);
+    jk_struct_in(&mine, sizeof mine, args);
     if (!st)
         st = jk_context_get(ctx, &held, err);
     if (!st) {

@@ -30,9 +30,7 @@ void jask_dot_backward_args_init(jask_dot_backward_args *args, size_t struct_siz
 static void read_args(jk_backward *w, const jask_dot_backward_args *args)
 {
     jask_dot_backward_args_init(&w->args, sizeof w->args);
-    if (args && args->struct_size > sizeof args->struct_size)
-        memcpy(&w->args, args,
-               args->struct_size < sizeof w->args ? args->struct_size : sizeof w->args);
+    jk_struct_in(&w->args, sizeof w->args, args);
 }
 
 /* ---- operands ---- */

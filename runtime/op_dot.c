@@ -18,13 +18,10 @@ void jask_dot_args_init(jask_dot_args *args, size_t struct_size)
     jk_struct_out(args, struct_size, &fresh, sizeof fresh);
 }
 
-/* What the caller's args say; fields that an older caller does not have keep their defaults. */
 static void read_args(jk_dot *dot, const jask_dot_args *args)
 {
     jask_dot_args_init(&dot->args, sizeof dot->args);
-    if (args && args->struct_size > sizeof args->struct_size)
-        memcpy(&dot->args, args,
-               args->struct_size < sizeof dot->args ? args->struct_size : sizeof dot->args);
+    jk_struct_in(&dot->args, sizeof dot->args, args);
     dot->job.alpha = dot->args.alpha;
     dot->job.beta = dot->args.beta;
     dot->job.output = dot->args.output;

@@ -26,9 +26,7 @@ void jask_reduce_args_init(jask_reduce_args *args, size_t struct_size)
 static void read_args(jk_reduce *r, const jask_reduce_args *args)
 {
     jask_reduce_args_init(&r->args, sizeof r->args);
-    if (args && args->struct_size > sizeof args->struct_size)
-        memcpy(&r->args, args,
-               args->struct_size < sizeof r->args ? args->struct_size : sizeof r->args);
+    jk_struct_in(&r->args, sizeof r->args, args);
 }
 
 static bool is_extreme(jask_reduction reduction)

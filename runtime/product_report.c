@@ -19,18 +19,6 @@ void jk_jobs_log_plan(const jk_job *job)
                  p->peak_bytes, p->budget_bytes);
 }
 
-static void add_cost(jask_io_cost *sum, const jask_io_cost *cost)
-{
-    sum->h2d_pages += cost->h2d_pages;
-    sum->h2d_bytes += cost->h2d_bytes;
-    sum->d2h_pages += cost->d2h_pages;
-    sum->d2h_bytes += cost->d2h_bytes;
-    sum->file_read_bytes += cost->file_read_bytes;
-    sum->file_write_bytes += cost->file_write_bytes;
-    sum->disk_read_bytes += cost->disk_read_bytes;
-    sum->disk_write_bytes += cost->disk_write_bytes;
-}
-
 static uint64_t greater(uint64_t x, uint64_t y)
 {
     return x > y ? x : y;
@@ -42,7 +30,7 @@ static jk_run_stats all_stats(const jk_job *jobs, int count)
     jk_run_stats all = jobs[0].stats;
     for (int i = 1; i < count; i++) {
         const jk_run_stats *s = &jobs[i].stats;
-        add_cost(&all.io, &s->io);
+        jk_io_cost_add(&all.io, &s->io);
         all.read_seconds += s->read_seconds;
         all.compute_seconds += s->compute_seconds;
         all.write_seconds += s->write_seconds;
@@ -176,7 +164,7 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
     report.resumed_tiles = first->resume ? jk_resume_tiles(first->resume) : 0;
     for (int i = 1; i < count; i++) {
         jask_io_cost more = planned_cost(&jobs[i]);
-        add_cost(&report.planned, &more);
+        jk_io_cost_add(&report.planned, &more);
     }
     jk_jobs_describe(jobs, count, &report.plan);
     report.io.struct_size = sizeof report.io;
