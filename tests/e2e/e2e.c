@@ -98,6 +98,27 @@ jask_array *e2e_open(const char *path)
     return array;
 }
 
+jask_array *e2e_make(const char *name, jask_dtype dtype, int ndim, const int64_t *shape,
+                     const void *data)
+{
+    jask_array *array;
+    jask_array_info info;
+    jask_error err;
+    const char *path = e2e_path(name);
+    cr_assert_eq(jask_array_create(NULL, path, dtype, ndim, shape, &array, &err), JASK_OK, "%s",
+                 err.msg);
+    jask_array_get_info(array, &info, sizeof info);
+    cr_assert_eq(jask_array_write(array, 0, info.elements, data, &err), JASK_OK, "%s", err.msg);
+    cr_assert_eq(jask_array_commit(array, &err), JASK_OK, "%s", err.msg);
+    jask_array_close(array);
+    if (dtype == JASK_BF16) { /* which the file alone does not say */
+        char spec[256];
+        snprintf(spec, sizeof spec, "%s@bf16", path);
+        return e2e_open(spec);
+    }
+    return e2e_open(path);
+}
+
 jask_context *e2e_context(uint64_t budget_bytes, const char *planner, bool pipelined)
 {
     jask_context *ctx = NULL;

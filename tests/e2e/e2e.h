@@ -29,6 +29,10 @@ void e2e_write(const char *path, e2e_form form, int64_t rows, int64_t cols, unsi
 
 jask_array *e2e_open(const char *path);
 
+/* A new .npy of that name in the directory, holding `data`; open for reading. */
+jask_array *e2e_make(const char *name, jask_dtype dtype, int ndim, const int64_t *shape,
+                     const void *data);
+
 /* A context with this budget; scratch lies in the test's directory, results are not synced. */
 jask_context *e2e_context(uint64_t budget_bytes, const char *planner, bool pipelined);
 

@@ -10,28 +10,6 @@
 
 TestSuite(add, .init = e2e_init, .fini = e2e_cleanup, .timeout = 300);
 
-/* A new array that holds `data`, opened for reading. */
-static jask_array *make(const char *name, jask_dtype dtype, int ndim, const int64_t *shape,
-                        const void *data)
-{
-    jask_array *array;
-    jask_array_info info;
-    jask_error err;
-    const char *path = e2e_path(name);
-    cr_assert_eq(jask_array_create(NULL, path, dtype, ndim, shape, &array, &err), JASK_OK, "%s",
-                 err.msg);
-    jask_array_get_info(array, &info, sizeof info);
-    cr_assert_eq(jask_array_write(array, 0, info.elements, data, &err), JASK_OK, "%s", err.msg);
-    cr_assert_eq(jask_array_commit(array, &err), JASK_OK, "%s", err.msg);
-    jask_array_close(array);
-    if (dtype == JASK_BF16) {
-        char spec[256];
-        snprintf(spec, sizeof spec, "%s@bf16", path);
-        return e2e_open(spec);
-    }
-    return e2e_open(path);
-}
-
 static void check_report(const jask_report *r)
 {
     cr_assert_str_eq(r->op, "add");
@@ -150,8 +128,8 @@ Test(add, is_exact_in_every_type)
     };
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        jask_array *a = make("a.npy", cases[i].a, 0, NULL, cases[i].x);
-        jask_array *b = make("b.npy", cases[i].b, 0, NULL, cases[i].y), *d;
+        jask_array *a = e2e_make("a.npy", cases[i].a, 0, NULL, cases[i].x);
+        jask_array *b = e2e_make("b.npy", cases[i].b, 0, NULL, cases[i].y), *d;
         jask_array_info info;
         unsigned char got[16] = {0};
         jask_add_args args;
@@ -213,10 +191,10 @@ Test(add, of_nothing_keeps_the_shape)
     static const int64_t empty[] = {0, 4}, row[] = {4}, column[] = {0, 1}, deep[] = {3, 0, 1};
     static const float four[] = {1, 2, 3, 4};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_F32, 2, empty, four);
+    jask_array *a = e2e_make("a.npy", JASK_F32, 2, empty, four);
     jask_array *b[] = {
-        make("b.npy", JASK_F32, 2, empty, four), make("c.npy", JASK_F32, 1, row, four),
-        make("d.npy", JASK_F32, 2, column, four), make("e.npy", JASK_F32, 3, deep, four)};
+        e2e_make("b.npy", JASK_F32, 2, empty, four), e2e_make("c.npy", JASK_F32, 1, row, four),
+        e2e_make("d.npy", JASK_F32, 2, column, four), e2e_make("e.npy", JASK_F32, 3, deep, four)};
     for (size_t i = 0; i < 4; i++) {
         jask_array *d = sum(ctx, a, b[i], NULL);
         jask_array_info info;
@@ -238,7 +216,8 @@ Test(add, follows_ieee_and_reads_nothing_for_a_factor_of_0)
     static const int64_t shape[] = {4};
     const float x[] = {INFINITY, INFINITY, NAN, 1}, y[] = {-INFINITY, 1, 2, NAN};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_F32, 1, shape, x), *b = make("b.npy", JASK_F32, 1, shape, y);
+    jask_array *a = e2e_make("a.npy", JASK_F32, 1, shape, x),
+               *b = e2e_make("b.npy", JASK_F32, 1, shape, y);
     jask_array *d = sum(ctx, a, b, NULL);
     double *got = e2e_read(d);
     jask_add_args args;
@@ -285,11 +264,11 @@ Test(add, refuses_in_words_what_it_cannot_do)
     static const int64_t square[] = {2, 3}, other[] = {2, 2};
     static const int32_t x[] = {1, 2, 3, 4, 5, 2147483647}, y[] = {0, 0, 0, 0, 0, 1};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_I32, 2, square, x),
-               *b = make("b.npy", JASK_I32, 2, square, y);
-    jask_array *c = make("c.npy", JASK_I32, 2, other, y),
-               *wide = make("w.npy", JASK_I64, 2, other, x);
-    jask_array *real = make("f.npy", JASK_F32, 2, other, x), *d = NULL;
+    jask_array *a = e2e_make("a.npy", JASK_I32, 2, square, x),
+               *b = e2e_make("b.npy", JASK_I32, 2, square, y);
+    jask_array *c = e2e_make("c.npy", JASK_I32, 2, other, y),
+               *wide = e2e_make("w.npy", JASK_I64, 2, other, x);
+    jask_array *real = e2e_make("f.npy", JASK_F32, 2, other, x), *d = NULL;
     jask_add_args args;
     refused(ctx, a, b, NULL, JASK_ERR_ARG, "element (1, 2) of the sum does not fit i32");
     refused(ctx, a, c, NULL, JASK_ERR_ARG, "(2, 3)");
@@ -411,8 +390,8 @@ Test(add, a_plan_says_what_will_be_read)
     static const int64_t shape[] = {100, 200}, row[] = {200};
     static float zeros[20000];
     jask_context *ctx = e2e_context(50000, "auto", true);
-    jask_array *a = make("a.npy", JASK_F32, 2, shape, zeros),
-               *b = make("b.npy", JASK_F32, 1, row, zeros);
+    jask_array *a = e2e_make("a.npy", JASK_F32, 2, shape, zeros),
+               *b = e2e_make("b.npy", JASK_F32, 1, row, zeros);
     jask_plan *plan = NULL;
     jask_plan_info info;
     jask_error err;

@@ -10,21 +10,6 @@
 
 TestSuite(add_backward, .init = e2e_init, .fini = e2e_cleanup, .timeout = 300);
 
-static jask_array *make(const char *name, jask_dtype dtype, int ndim, const int64_t *shape,
-                        const void *data)
-{
-    jask_array *array;
-    jask_array_info info;
-    jask_error err;
-    cr_assert_eq(jask_array_create(NULL, e2e_path(name), dtype, ndim, shape, &array, &err), JASK_OK,
-                 "%s", err.msg);
-    jask_array_get_info(array, &info, sizeof info);
-    cr_assert_eq(jask_array_write(array, 0, info.elements, data, &err), JASK_OK, "%s", err.msg);
-    cr_assert_eq(jask_array_commit(array, &err), JASK_OK, "%s", err.msg);
-    jask_array_close(array);
-    return e2e_open(e2e_path(name));
-}
-
 static void backward(jask_context *ctx, const jask_array *a, const jask_array *b,
                      const jask_array *dd, const jask_add_backward_args *args, jask_array **da,
                      jask_array **db)
@@ -45,9 +30,9 @@ Test(add_backward, of_a_broadcast_row_is_summed)
     static const int64_t square[] = {2, 3}, row[] = {1, 3}, vector[] = {3}, column[] = {2, 1};
     static const float ones[] = {1, 1, 1, 1, 1, 1}, g[] = {1, 2, 3, 4, 5, 6};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_F32, 2, square, g),
-               *dd = make("d.npy", JASK_F32, 2, square, ones);
-    jask_array *b = make("b.npy", JASK_F32, 2, row, g), *da, *db;
+    jask_array *a = e2e_make("a.npy", JASK_F32, 2, square, g),
+               *dd = e2e_make("d.npy", JASK_F32, 2, square, ones);
+    jask_array *b = e2e_make("b.npy", JASK_F32, 2, row, g), *da, *db;
     jask_array_info info;
     double *got;
     backward(ctx, a, b, dd, NULL, &da, &db);
@@ -67,15 +52,15 @@ Test(add_backward, of_a_broadcast_row_is_summed)
     jask_array_close(b);
     jask_array_close(dd);
 
-    dd = make("d.npy", JASK_F32, 2, square, g);
-    b = make("b.npy", JASK_F32, 1, vector, g);
+    dd = e2e_make("d.npy", JASK_F32, 2, square, g);
+    b = e2e_make("b.npy", JASK_F32, 1, vector, g);
     backward(ctx, a, b, dd, NULL, NULL, &db); /* A's is absent */
     got = e2e_read(db);
     cr_assert(got[0] == 5 && got[1] == 7 && got[2] == 9);
     free(got);
     jask_array_close(db);
     jask_array_close(b);
-    b = make("b.npy", JASK_F32, 2, column, g);
+    b = e2e_make("b.npy", JASK_F32, 2, column, g);
     backward(ctx, b, a, dd, NULL, &da, NULL);
     got = e2e_read(da);
     cr_assert(got[0] == 6 && got[1] == 15);
@@ -93,9 +78,9 @@ Test(add_backward, accumulates_and_adds_both_terms_of_one_array)
     static const int64_t shape[] = {4}, one[] = {1};
     static const double g[] = {1, 2, 3, 4}, old[] = {10, 20, 30, 40}, hundred[] = {100};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_F64, 1, shape, g), *b = e2e_open(e2e_path("a.npy"));
-    jask_array *dd = make("d.npy", JASK_F64, 1, shape, g), *da;
-    jask_array *old_da = make("da.npy", JASK_F64, 1, shape, old), *scalar, *old_db;
+    jask_array *a = e2e_make("a.npy", JASK_F64, 1, shape, g), *b = e2e_open(e2e_path("a.npy"));
+    jask_array *dd = e2e_make("d.npy", JASK_F64, 1, shape, g), *da;
+    jask_array *old_da = e2e_make("da.npy", JASK_F64, 1, shape, old), *scalar, *old_db;
     jask_add_backward_args args;
     double *got;
     jask_add_backward_args_init(&args, sizeof args);
@@ -112,8 +97,8 @@ Test(add_backward, accumulates_and_adds_both_terms_of_one_array)
     jask_array_close(da);
     jask_array_close(b);
 
-    scalar = make("s.npy", JASK_F64, 1, one, g);
-    old_db = make("db.npy", JASK_F64, 1, one, hundred);
+    scalar = e2e_make("s.npy", JASK_F64, 1, one, g);
+    old_db = e2e_make("db.npy", JASK_F64, 1, one, hundred);
     args = (jask_add_backward_args){.struct_size = sizeof args, .alpha = 1, .beta = -1};
     args.old_db = old_db;
     backward(ctx, a, scalar, dd, &args, NULL, &da);
@@ -134,10 +119,11 @@ Test(add_backward, of_nothing_is_zero_and_what_does_not_fit_is_refused)
     static const int64_t empty[] = {0, 3}, row[] = {3}, square[] = {2, 3};
     static const double x[] = {1, 2, 3, 4, 5, 6};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_F64, 2, empty, x), *b = make("b.npy", JASK_F64, 1, row, x);
-    jask_array *dd = make("d.npy", JASK_F64, 2, empty, x), *db = NULL, *da = NULL;
-    jask_array *other = make("o.npy", JASK_F64, 2, square, x),
-               *whole = make("i.npy", JASK_I64, 1, row, x);
+    jask_array *a = e2e_make("a.npy", JASK_F64, 2, empty, x),
+               *b = e2e_make("b.npy", JASK_F64, 1, row, x);
+    jask_array *dd = e2e_make("d.npy", JASK_F64, 2, empty, x), *db = NULL, *da = NULL;
+    jask_array *other = e2e_make("o.npy", JASK_F64, 2, square, x),
+               *whole = e2e_make("i.npy", JASK_I64, 1, row, x);
     jask_add_backward_args args;
     jask_error err;
     double *got;
@@ -188,9 +174,9 @@ Test(add_backward, agrees_with_finite_differences)
         w[i] = sin(i) + (double)e2e_value(5, i, 1);
     for (int i = 0; i < N; i++)
         y[i] = cos(i), x[i % M] = sin(3 * i);
-    a = make("a.npy", JASK_F64, 2, column, x);
-    b = make("b.npy", JASK_F64, 1, row, y);
-    dd = make("w.npy", JASK_F64, 2, both, w);
+    a = e2e_make("a.npy", JASK_F64, 2, column, x);
+    b = e2e_make("b.npy", JASK_F64, 1, row, y);
+    dd = e2e_make("w.npy", JASK_F64, 2, both, w);
     jask_add_backward_args_init(&args, sizeof args);
     args.alpha = 1.5;
     args.beta = -0.25;

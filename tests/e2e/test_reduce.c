@@ -9,21 +9,6 @@
 
 TestSuite(reduce, .init = e2e_init, .fini = e2e_cleanup, .timeout = 300);
 
-static jask_array *make(const char *name, jask_dtype dtype, int ndim, const int64_t *shape,
-                        const void *data)
-{
-    jask_array *array;
-    jask_array_info info;
-    jask_error err;
-    cr_assert_eq(jask_array_create(NULL, e2e_path(name), dtype, ndim, shape, &array, &err), JASK_OK,
-                 "%s", err.msg);
-    jask_array_get_info(array, &info, sizeof info);
-    cr_assert_eq(jask_array_write(array, 0, info.elements, data, &err), JASK_OK, "%s", err.msg);
-    cr_assert_eq(jask_array_commit(array, &err), JASK_OK, "%s", err.msg);
-    jask_array_close(array);
-    return e2e_open(e2e_path(name));
-}
-
 /* The reduction's result, its first elements in `out`. */
 static jask_array_info reduce(jask_context *ctx, const jask_array *a, jask_reduction what, int axis,
                               void *out)
@@ -54,7 +39,7 @@ Test(reduce, small_tables_are_exact)
     static const double by_rows[] = {2, 3}, by_columns[] = {5, 3, -3};
     static const float most[] = {4, 5, 3};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_F32, 2, shape, x);
+    jask_array *a = e2e_make("a.npy", JASK_F32, 2, shape, x);
     double sum[3];
     float extreme[3];
     jask_array_info info = reduce(ctx, a, JASK_SUM, JASK_ALL_AXES, sum);
@@ -91,16 +76,16 @@ Test(reduce, sums_keep_what_additions_round_off)
     double sum;
     for (int i = 1; i < N; i++)
         ones[i] = 1;
-    a = make("a.npy", JASK_F32, 1, n, ones);
+    a = e2e_make("a.npy", JASK_F32, 1, n, ones);
     reduce(ctx, a, JASK_SUM, 0, &sum);
     cr_assert_eq(sum, 16778240);
     jask_array_close(a);
-    a = make("a.npy", JASK_F64, 1, four, far);
+    a = e2e_make("a.npy", JASK_F64, 1, four, far);
     reduce(ctx, a, JASK_SUM, JASK_ALL_AXES, &sum);
     cr_assert_eq(sum, 2);
     jask_array_close(a);
-    a = make("a.npy", JASK_F64, 1, four, huge);
-    b = make("b.npy", JASK_F64, 1, four, tiny);
+    a = e2e_make("a.npy", JASK_F64, 1, four, huge);
+    b = e2e_make("b.npy", JASK_F64, 1, four, tiny);
     reduce(ctx, a, JASK_NORM, 0, &sum);
     cr_assert_float_eq(sum / 5e300, 1, 1e-15);
     reduce(ctx, b, JASK_NORM, 0, &sum);
@@ -118,7 +103,7 @@ Test(reduce, integers_are_exact_and_complex_numbers_have_two_parts)
     static const float z[] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const double columns[] = {6, 8, 10, 12}, rows[] = {4, 6, 12, 14};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_I64, 1, two, large), *d = NULL;
+    jask_array *a = e2e_make("a.npy", JASK_I64, 1, two, large), *d = NULL;
     int64_t whole = 0;
     double parts[4];
     jask_reduce_args args;
@@ -130,15 +115,15 @@ Test(reduce, integers_are_exact_and_complex_numbers_have_two_parts)
     reduce(ctx, a, JASK_MAX, 0, &whole);
     cr_assert_eq(whole, INT64_MAX);
     jask_array_close(a);
-    a = make("a.npy", JASK_I64, 1, two, over);
+    a = e2e_make("a.npy", JASK_I64, 1, two, over);
     cr_assert_eq(jask_reduce(ctx, a, NULL, &d, NULL, &err), JASK_ERR_ARG);
     cr_assert_not_null(strstr(err.msg, "does not fit i64"), "%s", err.msg);
     jask_array_close(a);
-    a = make("a.npy", JASK_U8, 1, two, bytes);
+    a = e2e_make("a.npy", JASK_U8, 1, two, bytes);
     cr_assert_eq(reduce(ctx, a, JASK_SUM, 0, &whole).dtype, JASK_U64);
     cr_assert_eq(whole, 510);
     jask_array_close(a);
-    a = make("a.npy", JASK_C64, 2, square, z);
+    a = e2e_make("a.npy", JASK_C64, 2, square, z);
     reduce(ctx, a, JASK_SUM, 0, parts);
     cr_assert_arr_eq(parts, columns, sizeof columns);
     reduce(ctx, a, JASK_SUM, 1, parts);
@@ -200,7 +185,7 @@ Test(reduce, of_nothing_is_zero_or_not_a_number)
     static const int64_t empty[] = {0, 3};
     static const double zeros[] = {0, 0, 0};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_F64, 2, empty, zeros), *d = NULL;
+    jask_array *a = e2e_make("a.npy", JASK_F64, 2, empty, zeros), *d = NULL;
     jask_statistics s;
     jask_reduce_args args;
     double got[3] = {1, 1, 1};
@@ -223,7 +208,7 @@ Test(reduce, statistics_say_what_is_there_and_where)
     static const int64_t shape[] = {2, 4};
     static const float x[] = {1, 2, INFINITY, 4, NAN, -INFINITY, NAN, -8};
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
-    jask_array *a = make("a.npy", JASK_F32, 2, shape, x);
+    jask_array *a = e2e_make("a.npy", JASK_F32, 2, shape, x);
     jask_statistics s;
     float least;
     cr_assert_eq(jask_stats(ctx, a, &s, sizeof s, NULL), JASK_OK);
