@@ -179,6 +179,7 @@ static void join_reports(const jk_gradient *g, int count, jask_report *out)
         if (more->plan.peak_bytes > sum.plan.peak_bytes) {
             sum.plan.peak_bytes = more->plan.peak_bytes;
             sum.peak_device_bytes = more->peak_device_bytes;
+            sum.peak_host_bytes = more->peak_host_bytes;
         }
     }
     memset(sum.op, 0, sizeof sum.op);

@@ -59,3 +59,30 @@ Test(beside_cuda, sums_are_the_cpu_s_within_the_host_s_budget)
     jask_array_close(b);
     jask_context_close(ctx);
 }
+
+/* Whichever of the two gradients takes more memory. */
+Test(beside_cuda, gradients_of_sums_say_what_they_held)
+{
+    jask_context *ctx = open_context();
+    int64_t row[2] = {1, COLS};
+    double zeros[COLS] = {0};
+    jask_array *whole = make("g.npy", 3);
+    jask_array *part = e2e_make("part.npy", JASK_F64, 2, row, zeros);
+    for (int first = 0; first < 2; first++) {
+        jask_report report = {.struct_size = sizeof report};
+        jask_array *da = NULL, *db = NULL;
+        jask_error err;
+        cr_assert_eq(jask_add_backward(ctx, first ? whole : part, first ? part : whole, whole, NULL,
+                                       &da, &db, &report, &err),
+                     JASK_OK, "%s", err.msg);
+        cr_assert_str_eq(report.device, "host");
+        cr_assert_eq(report.peak_device_bytes, 0);
+        cr_assert_gt(report.peak_host_bytes, 0);
+        cr_assert_eq(report.peak_host_bytes, report.plan.peak_bytes);
+        jask_array_close(da);
+        jask_array_close(db);
+    }
+    jask_array_close(part);
+    jask_array_close(whole);
+    jask_context_close(ctx);
+}
