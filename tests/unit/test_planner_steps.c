@@ -167,61 +167,21 @@ static uint64_t file_bytes_written(const jk_problem *p, uint64_t d)
     return d / (uint64_t)p->c_bytes * (uint64_t)(p->d_file_bytes ? p->d_file_bytes : p->c_bytes);
 }
 
-static void check_replay(const jk_plan *plan)
-{
-    const jk_problem *p = &plan->problem;
-    bool page = plan->schedule == JK_SCHEDULE_PAGE;
-    operand a = operand_make(plan->a_slots), b = operand_make(plan->b_slots);
-    uint64_t c_up = 0, c_down = 0;
-    int64_t c_pages = 0, stores = 0;
-    for (int64_t s = 0; s < plan->steps; s++) {
-        jk_step step = jk_plan_step(plan, s);
-        if (step.first && step.tile % (plan->mt * plan->nt) == 0) {
-            operand_forget(&a);
-            operand_forget(&b);
-        }
-        operand_use(&a, page, s, step.a_slot, panel_number(plan, &step, step.i, plan->mt),
-                    step.load_a, step.rows * step.depth * p->a_bytes);
-        if (plan->b_slots == 0)
-            check_gram_step(&step);
-        else
-            operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
-                        step.load_b, step.depth * step.cols * p->b_bytes);
-        uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
-        c_up += step.load_c ? tile : 0;
-        c_pages += step.load_c;
-        c_down += step.last ? tile : 0;
-        stores += step.last;
-    }
-    hold(plan->h2d_bytes == a.bytes + b.bytes + c_up, "bytes up");
-    hold(plan->h2d_pages == a.pages + b.pages + c_pages, "pages up");
-    hold(plan->d2h_bytes == c_down, "bytes down");
-    hold(plan->d2h_pages == stores, "pages down");
-    hold(plan->file_read_bytes == file_bytes_read(p, a.bytes, b.bytes, c_up), "bytes read");
-    hold(plan->file_write_bytes == file_bytes_written(p, c_down), "bytes written");
-    jk_traffic traffic = jk_plan_traffic(plan);
-    jk_u128 batches = (jk_u128)jk_problem_batches(p);
-    hold(batches * traffic.bytes[JK_ROWS] == a.bytes, "bytes of A");
-    hold(batches * traffic.bytes[JK_COLS] == b.bytes, "bytes of B");
-    hold(batches * traffic.pages[JK_ROWS] == (jk_u128)a.pages, "pages of A");
-    hold(batches * traffic.pages[JK_COLS] == (jk_u128)b.pages, "pages of B");
-    free(a.held);
-    free(b.held);
-}
+typedef struct replay {
+    uint64_t a_bytes, b_bytes, c_up, c_down;
+    int64_t a_pages, b_pages, c_pages, stores;
+} replay;
 
-/* A run that begins at any tile finds in its slots what it does not copy, and moves what
- * jk_plan_rest says. */
-static void check_rest(const jk_plan *plan, int64_t first_tile)
+/* What the steps of a plan move, or with `resumed` of a run that begins at `first_tile`; each finds in
+ * its slots what it does not copy. */
+static replay replay_steps(const jk_plan *plan, bool resumed, int64_t first_tile)
 {
     const jk_problem *p = &plan->problem;
     bool page = plan->schedule == JK_SCHEDULE_PAGE;
     operand a = operand_make(plan->a_slots), b = operand_make(plan->b_slots);
-    jk_plan_counts rest = jk_plan_rest(plan, first_tile);
-    uint64_t c_up = 0, c_down = 0;
-    int64_t c_pages = 0, stores = 0;
+    replay r = {0};
     for (int64_t s = first_tile * plan->kt; s < plan->steps; s++) {
-        jk_step step = jk_plan_step_from(plan, first_tile, s);
-        uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
+        jk_step step = resumed ? jk_plan_step_from(plan, first_tile, s) : jk_plan_step(plan, s);
         check_step(plan, &step, s);
         if (step.first && step.tile % (plan->mt * plan->nt) == 0) {
             operand_forget(&a);
@@ -234,18 +194,51 @@ static void check_rest(const jk_plan *plan, int64_t first_tile)
         else
             operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
                         step.load_b, step.depth * step.cols * p->b_bytes);
-        c_up += step.load_c ? tile : 0;
-        c_pages += step.load_c;
-        c_down += step.last ? tile : 0;
-        stores += step.last;
+        uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
+        r.c_up += step.load_c ? tile : 0;
+        r.c_pages += step.load_c;
+        r.c_down += step.last ? tile : 0;
+        r.stores += step.last;
     }
-    hold(rest.h2d_bytes == a.bytes + b.bytes + c_up, "bytes up of the rest");
-    hold(rest.h2d_pages == a.pages + b.pages + c_pages, "pages up of the rest");
-    hold(rest.d2h_bytes == c_down && rest.d2h_pages == stores, "the rest's way down");
-    hold(rest.file_read_bytes == file_bytes_read(p, a.bytes, b.bytes, c_up), "the rest is read");
-    hold(rest.file_write_bytes == file_bytes_written(p, c_down), "the rest is written");
+    r.a_bytes = a.bytes;
+    r.b_bytes = b.bytes;
+    r.a_pages = a.pages;
+    r.b_pages = b.pages;
     free(a.held);
     free(b.held);
+    return r;
+}
+
+static void check_replay(const jk_plan *plan)
+{
+    const jk_problem *p = &plan->problem;
+    replay r = replay_steps(plan, false, 0);
+    hold(plan->h2d_bytes == r.a_bytes + r.b_bytes + r.c_up, "bytes up");
+    hold(plan->h2d_pages == r.a_pages + r.b_pages + r.c_pages, "pages up");
+    hold(plan->d2h_bytes == r.c_down, "bytes down");
+    hold(plan->d2h_pages == r.stores, "pages down");
+    hold(plan->file_read_bytes == file_bytes_read(p, r.a_bytes, r.b_bytes, r.c_up), "bytes read");
+    hold(plan->file_write_bytes == file_bytes_written(p, r.c_down), "bytes written");
+    jk_traffic traffic = jk_plan_traffic(plan);
+    jk_u128 batches = (jk_u128)jk_problem_batches(p);
+    hold(batches * traffic.bytes[JK_ROWS] == r.a_bytes, "bytes of A");
+    hold(batches * traffic.bytes[JK_COLS] == r.b_bytes, "bytes of B");
+    hold(batches * traffic.pages[JK_ROWS] == (jk_u128)r.a_pages, "pages of A");
+    hold(batches * traffic.pages[JK_COLS] == (jk_u128)r.b_pages, "pages of B");
+}
+
+/* A run that begins at any tile moves what jk_plan_rest says. */
+static void check_rest(const jk_plan *plan, int64_t first_tile)
+{
+    const jk_problem *p = &plan->problem;
+    jk_plan_counts rest = jk_plan_rest(plan, first_tile);
+    replay r = replay_steps(plan, true, first_tile);
+    hold(rest.h2d_bytes == r.a_bytes + r.b_bytes + r.c_up, "bytes up of the rest");
+    hold(rest.h2d_pages == r.a_pages + r.b_pages + r.c_pages, "pages up of the rest");
+    hold(rest.d2h_bytes == r.c_down && rest.d2h_pages == r.stores, "the rest's way down");
+    hold(rest.file_read_bytes == file_bytes_read(p, r.a_bytes, r.b_bytes, r.c_up),
+         "the rest is read");
+    hold(rest.file_write_bytes == file_bytes_written(p, r.c_down), "the rest is written");
 }
 
 static void check_memory(const jk_plan *plan, bool pipelined)
