@@ -234,6 +234,21 @@ static void check_gemm(contract_bench *b)
     }
 }
 
+jk_gemm contract_square(const void *a, void *c)
+{
+    return (jk_gemm){.dtype = JASK_F32,
+                     .m = 1,
+                     .n = 1,
+                     .k = 1,
+                     .alpha = 1,
+                     .a = a,
+                     .b = a,
+                     .c = c,
+                     .lda = 1,
+                     .ldb = 1,
+                     .ldc = 1};
+}
+
 /* Also NaN: beta 0 does not read. */
 static void check_overwrite(contract_bench *b)
 {
@@ -242,17 +257,8 @@ static void check_overwrite(contract_bench *b)
     jask_error err;
     memset(&nan_bits, 0xff, sizeof nan_bits);
     void *a = contract_upload(b, &one, 4), *c = contract_upload(b, &nan_bits, 4);
-    jk_gemm g = {.dtype = JASK_F32,
-                 .m = 1,
-                 .n = 1,
-                 .k = 1,
-                 .alpha = 2,
-                 .a = a,
-                 .b = a,
-                 .c = c,
-                 .lda = 1,
-                 .ldb = 1,
-                 .ldc = 1};
+    jk_gemm g = contract_square(a, c);
+    g.alpha = 2;
     must(t->gemm(b->queue, &g, &err), &err);
     contract_fetch(b, &got, c, 4);
     cr_assert_eq(got, 18);

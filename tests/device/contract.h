@@ -20,4 +20,7 @@ void *contract_upload(contract_bench *b, const void *data, size_t bytes);
 /* Waits for it. */
 void contract_fetch(contract_bench *b, void *dst, const void *src, size_t bytes);
 
+/* The product of one f32 with itself. */
+jk_gemm contract_square(const void *a, void *c);
+
 #endif

@@ -151,21 +151,6 @@ Test(cuda_system, every_request_for_memory_may_be_refused)
     cr_assert_geq(failures, 4);
 }
 
-static jk_gemm one_by_one(const void *a, void *c)
-{
-    return (jk_gemm){.dtype = JASK_F32,
-                     .m = 1,
-                     .n = 1,
-                     .k = 1,
-                     .alpha = 1,
-                     .a = a,
-                     .b = a,
-                     .c = c,
-                     .lda = 1,
-                     .ldb = 1,
-                     .ldc = 1};
-}
-
 Test(cuda_system, cublas_may_lack_memory)
 {
     float one = 1;
@@ -178,7 +163,7 @@ Test(cuda_system, cublas_may_lack_memory)
     b.ref = sim_open();
     must(b.ref.table->queue_open(b.ref.dev, &b.queue, &err), &err);
     mem = contract_upload(&b, &one, 4);
-    g = one_by_one(mem, mem);
+    g = contract_square(mem, mem);
     /* Also for a caller that wants no message. */
     for (int i = 0; i < 2; i++) {
         cusim_fault("cublasGemmEx", 1, CUSIM_FAIL_NOW, cudaErrorMemoryAllocation);
