@@ -37,6 +37,8 @@ ssize_t __real_pwrite64(int fd, const void *src, size_t bytes, off64_t offset);
 ssize_t __wrap_pwrite64(int fd, const void *src, size_t bytes, off64_t offset);
 int __real_fallocate64(int fd, int mode, off64_t offset, off64_t bytes);
 int __wrap_fallocate64(int fd, int mode, off64_t offset, off64_t bytes);
+int __real_posix_fadvise64(int fd, off64_t offset, off64_t bytes, int advice);
+int __wrap_posix_fadvise64(int fd, off64_t offset, off64_t bytes, int advice);
 
 ssize_t __wrap_pread64(int fd, void *dst, size_t bytes, off64_t offset)
 {
@@ -78,6 +80,12 @@ int __wrap_fallocate64(int fd, int mode, off64_t offset, off64_t bytes)
         return __real_fallocate64(fd, mode, offset, bytes);
     errno = EOPNOTSUPP;
     return -1;
+}
+
+/* Of the files nothing is read. */
+int __wrap_posix_fadvise64(int fd, off64_t offset, off64_t bytes, int advice)
+{
+    return memory.on ? 0 : __real_posix_fadvise64(fd, offset, bytes, advice);
 }
 
 typedef struct files {

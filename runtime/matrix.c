@@ -66,6 +66,11 @@ static runs runs_of(const jk_matrix *matrix, const jk_window *window, int64_t ld
     return r;
 }
 
+static bool goes_direct(const jk_matrix *matrix, size_t run_bytes)
+{
+    return matrix->direct && run_bytes >= JK_DIRECT_MIN;
+}
+
 jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, void *dst,
                            int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err)
 {
@@ -73,6 +78,8 @@ jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, voi
     runs r = runs_of(matrix, window, ld_elems, memory);
     size_t size = jask_dtype_size(matrix->dtype), wide = jask_dtype_size(memory);
     atomic_fetch_add(bytes, (uint64_t)r.count * r.bytes);
+    if (r.count > 1 && !goes_direct(matrix, r.bytes))
+        jk_file_announce(matrix->file, r.file_offset, r.bytes, r.file_pitch, r.count);
     for (int64_t i = 0; i < r.count; i++) {
         size_t elems = r.bytes / size;
         char *place = (char *)dst + (size_t)i * r.mem_pitch;

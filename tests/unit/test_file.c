@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -68,6 +69,37 @@ int __wrap_sync_file_range(int fd, off_t offset, off_t bytes, unsigned flags)
     range_flags = flags;
     errno = range_error;
     return range_error ? -1 : 0;
+}
+
+/* What the page cache is said to hold, and what was announced. */
+static struct cache {
+    off_t cached; /* bytes before it */
+    int announced;
+    off_t offset[8], bytes[8];
+} cache;
+
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *to, int count, off_t offset, int flags);
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *to, int count, off_t offset, int flags)
+{
+    (void)fd;
+    cr_assert_eq(flags, RWF_NOWAIT);
+    cr_assert_eq(count, 1);
+    if (offset < cache.cached)
+        return (ssize_t)to->iov_len;
+    errno = EAGAIN;
+    return -1;
+}
+
+int __wrap_posix_fadvise64(int fd, off_t offset, off_t bytes, int advice);
+int __wrap_posix_fadvise64(int fd, off_t offset, off_t bytes, int advice)
+{
+    (void)fd;
+    if (advice == POSIX_FADV_WILLNEED && cache.announced < 8) {
+        cache.offset[cache.announced] = offset;
+        cache.bytes[cache.announced] = bytes;
+    }
+    cache.announced += advice == POSIX_FADV_WILLNEED;
+    return 0;
 }
 
 TestSuite(file, .init = tree_enter, .fini = tree_leave);
@@ -239,5 +271,23 @@ Test(file, what_is_written_out_waits_for_what_began_before_and_hears_of_failures
     }
     jk_file_write_behind(&file);
     cr_assert_eq(range_flags, SYNC_FILE_RANGE_WRITE);
+    jk_file_close(&file);
+}
+
+Test(file, runs_are_announced_unless_the_page_cache_has_them)
+{
+    jk_file file = open_rw("data");
+    const int announced[] = {3, 3, 0};
+    /* None of the runs is there, all but the last, and all. */
+    const off_t cached[] = {0, 1128, 1129};
+    for (int i = 0; i < 3; i++) {
+        cache = (struct cache){.cached = cached[i]};
+        jk_file_announce(&file, 128, 50, 500, 3);
+        cr_assert_eq(cache.announced, announced[i]);
+        for (int run = 0; run < announced[i]; run++) {
+            cr_assert_eq(cache.offset[run], 128 + 500 * run);
+            cr_assert_eq(cache.bytes[run], 50);
+        }
+    }
     jk_file_close(&file);
 }

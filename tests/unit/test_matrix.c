@@ -8,6 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What was announced last. */
+static struct announced {
+    uint64_t offset, pitch;
+    size_t bytes;
+    int64_t count;
+} announced;
+
+void __wrap_jk_file_announce(const jk_file *file, uint64_t offset, size_t bytes, uint64_t pitch,
+                             int64_t count);
+void __wrap_jk_file_announce(const jk_file *file, uint64_t offset, size_t bytes, uint64_t pitch,
+                             int64_t count)
+{
+    (void)file;
+    announced = (struct announced){offset, pitch, bytes, count};
+}
+
 TestSuite(matrix, .init = tree_enter, .fini = tree_leave);
 
 enum { ROWS = 5, COLS = 7, LEAD = 12 };
@@ -177,5 +193,29 @@ Test(matrix, a_file_that_has_shrunk_is_an_error)
     cr_assert_eq(ftruncate(array.file.fd, LEAD + 3 * COLS * 4 + 2 * 4), 0);
     cr_assert_eq(jk_matrix_read(&m, &w, dst, 3, &bytes, &err), JASK_ERR_FORMAT);
     cr_assert_not_null(strstr(err.msg, "shrank"), "%s", err.msg);
+    jk_file_close(&array.file);
+}
+
+Test(matrix, short_runs_are_announced_before_they_are_read)
+{
+    const jk_window part = {1, 2, 3, 2}, rows = {1, 0, 3, COLS};
+    jask_array array = open_grid(false, false);
+    jk_direct direct = {.file = &array.file, .fd = -1};
+    float buf[3 * COLS];
+    _Atomic uint64_t bytes = 0;
+    jk_matrix m;
+    cr_assert_eq(jk_matrix_of(&array, false, "A", &m, NULL), JASK_OK);
+    for (int i = 0; i < 2; i++) {
+        memset(&announced, 0, sizeof announced);
+        m.direct = i ? &direct : NULL; /* which leaves short runs to the page cache */
+        cr_assert_eq(jk_matrix_read(&m, &part, buf, 2, &bytes, NULL), JASK_OK);
+        cr_assert_eq(announced.offset, LEAD + (1 * COLS + 2) * sizeof(float));
+        cr_assert_eq(announced.bytes, 2 * sizeof(float));
+        cr_assert_eq(announced.pitch, COLS * sizeof(float));
+        cr_assert_eq(announced.count, 3);
+    }
+    memset(&announced, 0, sizeof announced);
+    cr_assert_eq(jk_matrix_read(&m, &rows, buf, COLS, &bytes, NULL), JASK_OK);
+    cr_assert_eq(announced.count, 0, "whole rows lie together");
     jk_file_close(&array.file);
 }
