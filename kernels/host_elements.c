@@ -1,7 +1,7 @@
 #include "kernels/host_elements.h"
 
+#include "kernels/host_halves.h"
 #include "kernels/host_kernels.h"
-#include "kernels/host_numbers.h"
 
 #include <assert.h>
 #include <math.h>
@@ -19,54 +19,13 @@ typedef struct chunk {
     double real[2 * CHUNK]; /* of a complex number two */
 } chunk;
 
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-/* As jk_f16_to_f32, in few steps: exponent and fraction taken for a float's are a number 2^112 times
- * too small, also where the half is subnormal, and one exact product mends it. */
-static void widen_f16(int64_t n, const uint16_t *x, float *y)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t rest = x[i] & 0x7fffu, special = 0x7f800000u | (rest & 0x3ffu) << 13;
-        uint32_t bits = rest < 0x7c00 ? bits_of(float_of(rest << 13) * 0x1p112f) : special;
-        y[i] = float_of(bits | (x[i] & 0x8000u) << 16);
-    }
-}
-
-/* As jk_f32_to_f16: adding 1/2, whose last place is the least half, rounds a number below the normal
- * halves. */
-static void narrow_f16(int64_t n, const float *x, uint16_t *y)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t rest = bits_of(x[i]) & 0x7fffffffu;
-        uint32_t half = (rest - (112u << 23) + 0xfffu + (rest >> 13 & 1u)) >> 13;
-        if (rest < 0x38800000u)
-            half = bits_of(float_of(rest) + 0.5f) - bits_of(0.5f);
-        if (rest >= 0x47800000u)
-            half = 0x7c00u;
-        if (rest > 0x7f800000u)
-            half = 0x7e00u | (rest >> 13 & 0x3ffu);
-        y[i] = (uint16_t)(half | (bits_of(x[i]) >> 16 & 0x8000u));
-    }
-}
-
 #define LOAD(type, kind_, field, count)                                                            \
     do {                                                                                           \
-        type x_[2 * CHUNK];                                                                        \
-        memcpy(x_, src, (size_t)(count) * sizeof(type));                                           \
-        for (int64_t i_ = 0; i_ < (count); i_++)                                                   \
-            c->field[i_] = (__typeof__(c->field[0]))x_[i_];                                        \
+        for (int64_t i_ = 0; i_ < (count); i_++) {                                                 \
+            type x_;                                                                               \
+            memcpy(&x_, (const char *)src + (size_t)i_ * sizeof x_, sizeof x_);                    \
+            c->field[i_] = (__typeof__(c->field[0]))x_;                                            \
+        }                                                                                          \
         c->kind = kind_;                                                                           \
     } while (0)
 
@@ -79,9 +38,9 @@ static void load(jask_dtype from, const void *src, int64_t n, chunk *c)
     case JASK_BF16:
         memcpy(half, src, (size_t)n * sizeof *half);
         if (from == JASK_F16)
-            widen_f16(n, half, narrow);
+            jk_widen_f16(n, half, narrow);
         else
-            jk_bf16_to_f32(n, half, narrow);
+            jk_widen_bf16(n, half, narrow);
         src = narrow;
         LOAD(float, WIDE_REAL, real, n);
         return;
@@ -126,10 +85,10 @@ static void load(jask_dtype from, const void *src, int64_t n, chunk *c)
 
 #define STORE(type, field, count)                                                                  \
     do {                                                                                           \
-        type x_[2 * CHUNK];                                                                        \
-        for (int64_t i_ = 0; i_ < (count); i_++)                                                   \
-            x_[i_] = (type)c->field[i_];                                                           \
-        memcpy(dst, x_, (size_t)(count) * sizeof(type));                                           \
+        for (int64_t i_ = 0; i_ < (count); i_++) {                                                 \
+            type x_ = (type)c->field[i_];                                                          \
+            memcpy((char *)dst + (size_t)i_ * sizeof x_, &x_, sizeof x_);                          \
+        }                                                                                          \
     } while (0)
 
 static void store_half(jask_dtype to, const chunk *c, int64_t n, void *dst)
@@ -139,9 +98,9 @@ static void store_half(jask_dtype to, const chunk *c, int64_t n, void *dst)
     for (int64_t i = 0; i < n; i++)
         narrow[i] = (float)c->real[i];
     if (to == JASK_F16)
-        narrow_f16(n, narrow, half);
+        jk_narrow_f16(n, narrow, half);
     else
-        jk_f32_to_bf16(n, narrow, half);
+        jk_narrow_bf16(n, narrow, half);
     memcpy(dst, half, (size_t)n * sizeof *half);
 }
 
@@ -206,43 +165,47 @@ static bool is_half(jask_dtype dtype)
     return dtype == JASK_F16 || dtype == JASK_BF16;
 }
 
-/* Between the types of 16 bits and f32, which they are computed in. */
+/* Between the types of 16 bits and f32, which they are computed in; src and dst lie apart. */
 static void convert_half(int64_t n, jask_dtype from, const void *src, jask_dtype to, void *dst)
 {
-    uint16_t half[CHUNK];
-    float single[CHUNK];
-    if (is_half(from)) {
-        memcpy(half, src, (size_t)n * sizeof *half);
-        if (from == JASK_F16)
-            widen_f16(n, half, single);
-        else
-            jk_bf16_to_f32(n, half, single);
-        memcpy(dst, single, (size_t)n * sizeof *single);
-        return;
-    }
-    memcpy(single, src, (size_t)n * sizeof *single);
-    if (to == JASK_F16)
-        narrow_f16(n, single, half);
+    if (from == JASK_F16)
+        jk_widen_f16(n, src, dst);
+    else if (from == JASK_BF16)
+        jk_widen_bf16(n, src, dst);
+    else if (to == JASK_F16)
+        jk_narrow_f16(n, src, dst);
     else
-        jk_f32_to_bf16(n, single, half);
-    memcpy(dst, half, (size_t)n * sizeof *half);
+        jk_narrow_bf16(n, src, dst);
 }
 
-/* A chunk is read whole before any of it is written. */
+static bool apart(const void *x, size_t x_bytes, const void *y, size_t y_bytes)
+{
+    uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
+    return a + x_bytes <= b || b + y_bytes <= a;
+}
+
 void jk_convert(int64_t n, jask_dtype from, const void *src, jask_dtype to, void *dst)
 {
     size_t from_size = jask_dtype_size(from), to_size = jask_dtype_size(to);
+    bool half = (is_half(from) && to == JASK_F32) || (from == JASK_F32 && is_half(to));
     if (from == to) {
         memmove(dst, src, (size_t)n * from_size);
         return;
     }
+    if (half && apart(src, (size_t)n * from_size, dst, (size_t)n * to_size)) {
+        convert_half(n, from, src, to, dst);
+        return;
+    }
+    /* A chunk is read whole before any of it is written. */
     for (int64_t i = 0; i < n; i += CHUNK) {
         chunk c;
         int64_t part = jk_min(CHUNK, n - i);
         const char *x = (const char *)src + (size_t)i * from_size;
         char *y = (char *)dst + (size_t)i * to_size;
-        if ((is_half(from) && to == JASK_F32) || (from == JASK_F32 && is_half(to))) {
-            convert_half(part, from, x, to, y);
+        if (half) {
+            memcpy(c.real, x, (size_t)part * from_size);
+            convert_half(part, from, c.real, to, c.whole);
+            memcpy(y, c.whole, (size_t)part * to_size);
             continue;
         }
         load(from, x, part, &c);
@@ -296,11 +259,23 @@ void jk_conjugate(int64_t n, jask_dtype dtype, void *data)
     memcpy((char *)dst + (size_t)i * sizeof(type),                                                 \
            (const char *)src + (size_t)(i * stride) * sizeof(type), sizeof(type))
 
+/* Of dst the first `bytes` are there; let it be `times` copies of them. */
+static void repeat(char *dst, size_t bytes, int64_t times)
+{
+    size_t all = bytes * (size_t)times, part;
+    for (size_t done = bytes; done < all; done += part) {
+        part = done < all - done ? done : all - done;
+        memcpy(dst + done, dst, part);
+    }
+}
+
 /* n elements, `stride` apart (0: one for all), side by side. */
 static void copy_row(int64_t n, size_t size, const void *src, int64_t stride, void *dst)
 {
-    if (stride == 1) {
-        memcpy(dst, src, (size_t)n * size);
+    if (stride <= 1) {
+        memcpy(dst, src, (stride ? (size_t)n : 1) * size);
+        if (stride == 0)
+            repeat(dst, size, n);
         return;
     }
     switch (size) {
@@ -323,8 +298,14 @@ static void copy_row(int64_t n, size_t size, const void *src, int64_t stride, vo
     }
 }
 
-/* The dimension along which src lies side by side, where that is not the last one and the last one
- * has elements apart; -1 otherwise. */
+typedef struct spreading {
+    int ndim, turned; /* the dimension along which src lies side by side, not the last; -1: none */
+    const int64_t *len, *from; /* extents, strides of src */
+    int64_t to[JASK_MAX_DIMS]; /* of dst */
+    size_t size;
+} spreading;
+
+/* Where the last dimension has elements apart. */
 static int turned_dimension(int ndim, const int64_t *len, const int64_t *strides)
 {
     if (ndim == 0 || strides[ndim - 1] <= 1)
@@ -335,113 +316,44 @@ static int turned_dimension(int ndim, const int64_t *len, const int64_t *strides
     return -1;
 }
 
+/* Dimensions d and after. With a turned one the last step is a plane of that and the last. */
+static void spread_from(const spreading *s, int d, const char *src, char *dst)
+{
+    int last = s->ndim - 1;
+    if (d == last) {
+        if (s->turned < 0)
+            copy_row(s->len[d], s->size, src, s->from[d], dst);
+        else
+            jk_transpose(dst, s->to[s->turned], src, s->from[d], s->len[d], s->len[s->turned],
+                         s->size);
+    } else if (d == s->turned) {
+        spread_from(s, d + 1, src, dst);
+    } else if (s->from[d] == 0 && (s->turned < 0 || d < s->turned)) {
+        /* What is behind dimension d lies in one piece. */
+        spread_from(s, d + 1, src, dst);
+        repeat(dst, (size_t)s->to[d] * s->size, s->len[d]);
+    } else {
+        for (int64_t i = 0; i < s->len[d]; i++)
+            spread_from(s, d + 1, src + (size_t)(i * s->from[d]) * s->size,
+                        dst + (size_t)(i * s->to[d]) * s->size);
+    }
+}
+
 void jk_spread(int ndim, const int64_t *len, size_t size, const void *src, const int64_t *strides,
                void *dst)
 {
-    int last = ndim - 1, turned = turned_dimension(ndim, len, strides);
-    int64_t at[JASK_MAX_DIMS] = {0}, dst_strides[JASK_MAX_DIMS];
-    const char *from = src;
-    char *to = dst;
-    int d;
-    for (int64_t stride = 1, i = last; i >= 0; i--) {
-        dst_strides[i] = stride;
-        stride *= len[i];
+    spreading s = {.ndim = ndim,
+                   .turned = turned_dimension(ndim, len, strides),
+                   .len = len,
+                   .from = strides,
+                   .size = size};
+    if (ndim == 0) {
+        memcpy(dst, src, size);
+        return;
     }
-    do { /* a row, or a plane of the last dimension and the turned one */
-        if (ndim == 0)
-            memcpy(to, from, size);
-        else if (turned < 0)
-            copy_row(len[last], size, from, strides[last], to);
-        else
-            jk_transpose(to, dst_strides[turned], from, strides[last], len[last], len[turned],
-                         size);
-        for (d = last - 1; d >= 0; d--) {
-            if (d == turned)
-                continue;
-            from += (size_t)strides[d] * size;
-            to += (size_t)dst_strides[d] * size;
-            if (++at[d] < len[d])
-                break;
-            from -= (size_t)(at[d] * strides[d]) * size;
-            to -= (size_t)(at[d] * dst_strides[d]) * size;
-            at[d] = 0;
-        }
-    } while (d >= 0);
-}
-
-/* ---- sums of integers ---- */
-
-__extension__ typedef __int128 int128;
-
-/* Two's complement: what lies outside [least, most] becomes what the rule says. */
-#define DEFINE_AXPBY(name, type, least, most)                                                      \
-    static type name##_fit(int128 value, jask_overflow rule, bool *fits)                           \
-    {                                                                                              \
-        *fits = value >= (int128)(least) && value <= (int128)(most);                               \
-        if (*fits || rule != JASK_OVERFLOW_SATURATE)                                               \
-            return (type)value;                                                                    \
-        return value < 0 ? (least) : (most);                                                       \
-    }                                                                                              \
-    static int64_t name##_add(int64_t n, const type *x, const type *y, jask_overflow rule,         \
-                              type *z)                                                             \
-    {                                                                                              \
-        int64_t first = n;                                                                         \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            type sum;                                                                              \
-            if (__builtin_add_overflow(x[i], y[i], &sum)) {                                        \
-                bool fits;                                                                         \
-                first = jk_min(first, i);                                                          \
-                sum = name##_fit((int128)x[i] + y[i], rule, &fits);                                \
-            }                                                                                      \
-            z[i] = sum;                                                                            \
-        }                                                                                          \
-        return first;                                                                              \
-    }                                                                                              \
-    static int64_t name(int64_t n, int64_t alpha, const type *x, int64_t beta, const type *y,      \
-                        jask_overflow rule, type *z)                                               \
-    {                                                                                              \
-        int64_t first = n;                                                                         \
-        if (alpha == 1 && beta == 1)                                                               \
-            return name##_add(n, x, y, rule, z);                                                   \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            bool fits;                                                                             \
-            int128 value = (int128)alpha * x[i] + (beta ? (int128)beta * y[i] : 0);                \
-            z[i] = name##_fit(value, rule, &fits);                                                 \
-            if (!fits)                                                                             \
-                first = jk_min(first, i);                                                          \
-        }                                                                                          \
-        return first;                                                                              \
+    for (int64_t stride = 1, d = ndim - 1; d >= 0; d--) {
+        s.to[d] = stride;
+        stride *= len[d];
     }
-
-DEFINE_AXPBY(axpby_i8, int8_t, INT8_MIN, INT8_MAX)
-DEFINE_AXPBY(axpby_i16, int16_t, INT16_MIN, INT16_MAX)
-DEFINE_AXPBY(axpby_i32, int32_t, INT32_MIN, INT32_MAX)
-DEFINE_AXPBY(axpby_i64, int64_t, INT64_MIN, INT64_MAX)
-DEFINE_AXPBY(axpby_u8, uint8_t, 0, UINT8_MAX)
-DEFINE_AXPBY(axpby_u16, uint16_t, 0, UINT16_MAX)
-DEFINE_AXPBY(axpby_u32, uint32_t, 0, UINT32_MAX)
-DEFINE_AXPBY(axpby_u64, uint64_t, 0, UINT64_MAX)
-
-int64_t jk_axpby_integer(jask_dtype dtype, int64_t n, int64_t alpha, const void *x, int64_t beta,
-                         const void *y, jask_overflow rule, void *z)
-{
-    switch (dtype) {
-    case JASK_I8:
-        return axpby_i8(n, alpha, x, beta, y, rule, z);
-    case JASK_I16:
-        return axpby_i16(n, alpha, x, beta, y, rule, z);
-    case JASK_I32:
-        return axpby_i32(n, alpha, x, beta, y, rule, z);
-    case JASK_I64:
-        return axpby_i64(n, alpha, x, beta, y, rule, z);
-    case JASK_U8:
-        return axpby_u8(n, alpha, x, beta, y, rule, z);
-    case JASK_U16:
-        return axpby_u16(n, alpha, x, beta, y, rule, z);
-    case JASK_U32:
-        return axpby_u32(n, alpha, x, beta, y, rule, z);
-    default:
-        assert(dtype == JASK_U64);
-        return axpby_u64(n, alpha, x, beta, y, rule, z);
-    }
+    spread_from(&s, 0, src, dst);
 }

@@ -22,10 +22,4 @@ void jk_conjugate(int64_t n, jask_dtype dtype, void *data);
 void jk_spread(int ndim, const int64_t *len, size_t size, const void *src, const int64_t *strides,
                void *dst);
 
-/* z = alpha * x + beta * y in an integer type: the exact value where it fits, else by the rule. With
- * beta 0, y is not read. z may be x or y. Returns the index of the first value that does not fit, n
- * when all do. |alpha| and |beta| are at most 2^53. */
-int64_t jk_axpby_integer(jask_dtype dtype, int64_t n, int64_t alpha, const void *x, int64_t beta,
-                         const void *y, jask_overflow rule, void *z);
-
 #endif

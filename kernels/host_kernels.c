@@ -106,7 +106,9 @@ void jk_swap_bytes(void *data, int64_t count, size_t size)
 static void transpose_block(unsigned char *dst, int64_t dst_ld, const unsigned char *src,
                             int64_t src_ld, int64_t rows, int64_t cols, size_t size)
 {
-    if (size == 4)
+    if (size == 2)
+        TRANSPOSE(2);
+    else if (size == 4)
         TRANSPOSE(4);
     else if (size == 8)
         TRANSPOSE(8);

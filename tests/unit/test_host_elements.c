@@ -1,7 +1,10 @@
+#include "kernels/host_axpby.h"
 #include "kernels/host_elements.h"
+#include "kernels/host_halves.h"
 #include "kernels/host_numbers.h"
 
 #include <criterion/criterion.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,26 +82,139 @@ Test(host_elements, converts_at_the_end_of_the_memory_it_grows_into)
     cr_assert_eq(narrow[599], 128); /* 128.25 in 8 bits */
 }
 
-/* Every f16 and, of the floats, every upper half with lower bits that matter: as the slow twins. */
+/* Every f16 and, of the floats, every upper half with lower bits that matter: as the slow twins, by
+ * the wide instructions of many and by those for one. */
 Test(host_elements, halves_are_converted_as_their_twins_do)
 {
     static const uint32_t lower[] = {0, 1, 0x0fff, 0x1000, 0x1001, 0x2fff, 0x3000, 0xffff};
-    for (uint32_t upper = 0; upper < 65536; upper++) {
-        uint16_t half = (uint16_t)upper, got, expected;
-        float wide, twin, x[8];
-        jk_convert(1, JASK_F16, &half, JASK_F32, &wide);
-        jk_f16_to_f32(1, &half, &twin);
-        cr_assert(memcmp(&wide, &twin, 4) == 0 || (wide != wide && twin != twin), "%04x", upper);
-        for (size_t i = 0; i < 8; i++) {
-            uint32_t bits = upper << 16 | lower[i];
-            memcpy(&x[i], &bits, 4);
-            jk_convert(1, JASK_F32, &x[i], JASK_F16, &got);
-            jk_f32_to_f16(1, &x[i], &expected);
-            if (x[i] != x[i]) /* through f64 a NaN becomes quiet, which it is in f16 anyway */
-                cr_assert_eq(got & 0x7e00, 0x7e00, "%08x", bits);
-            else
-                cr_assert_eq(got, expected, "%08x: %04x, not %04x", bits, got, expected);
+    enum { N = 65536 };
+    static uint16_t half[N], many_half[N], twin_half[N], one_half[N];
+    static float many[N], twin[N], one[N], x[N];
+    for (uint32_t i = 0; i < N; i++)
+        half[i] = (uint16_t)i;
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        void (*widen)(int64_t, const uint16_t *, float *) = bf16 ? jk_widen_bf16 : jk_widen_f16;
+        void (*narrow)(int64_t, const float *, uint16_t *) = bf16 ? jk_narrow_bf16 : jk_narrow_f16;
+        (bf16 ? jk_bf16_to_f32 : jk_f16_to_f32)(N, half, twin);
+        widen(N, half, many);
+        for (int i = 0; i < N; i++)
+            widen(1, &half[i], &one[i]);
+        for (int i = 0; i < N; i++) {
+            bool nan = twin[i] != twin[i];
+            cr_assert(nan ? many[i] != many[i] : memcmp(&many[i], &twin[i], 4) == 0, "%04x", i);
+            cr_assert(nan ? one[i] != one[i] : memcmp(&one[i], &twin[i], 4) == 0, "%04x", i);
         }
+        for (size_t l = 0; l < sizeof lower / sizeof *lower; l++) {
+            for (uint32_t i = 0; i < N; i++) {
+                uint32_t bits = i << 16 | lower[l];
+                memcpy(&x[i], &bits, 4);
+            }
+            (bf16 ? jk_f32_to_bf16 : jk_f32_to_f16)(N, x, twin_half);
+            narrow(N, x, many_half);
+            for (int i = 0; i < N; i++)
+                narrow(1, &x[i], &one_half[i]);
+            cr_assert_arr_eq(many_half, twin_half, sizeof twin_half, "lower bits %x", lower[l]);
+            cr_assert_arr_eq(one_half, twin_half, sizeof twin_half, "lower bits %x", lower[l]);
+        }
+    }
+}
+
+static uint64_t draw(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state ^ *state >> 29;
+}
+
+static bool same_number(const void *x, const void *y, size_t size)
+{
+    float f[2];
+    double d[2];
+    memcpy(size == 4 ? (void *)f : d, x, size);
+    memcpy(size == 4 ? (void *)(f + 1) : d + 1, y, size);
+    return memcmp(x, y, size) == 0 ||
+           (size == 4 ? f[0] != f[0] && f[1] != f[1] : d[0] != d[0] && d[1] != d[1]);
+}
+
+/* Of all bit patterns, subnormal, infinite and NaN among them. */
+Test(host_elements, wide_sums_are_those_of_their_twins)
+{
+    enum { N = 4099 };
+    static const double factors[][2] = {{1, 1}, {1, -1}, {3, 0.1}, {-0.7, 0}, {0x1p-30, 1}};
+    static uint64_t x[N], y[N], z[N], twin[N];
+    uint64_t state = 5;
+    for (int i = 0; i < N; i++) {
+        x[i] = draw(&state);
+        y[i] = i % 3 ? draw(&state) : x[i] ^ (draw(&state) & 0x80000001800000ff);
+    }
+    for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
+        double alpha = factors[f][0], beta = factors[f][1];
+        for (int64_t n = N - 17; n <= N; n++) {
+            jk_axpby_wide_f64(n, alpha, (double *)x, beta, (double *)y, (double *)z);
+            jk_axpby_f64(n, alpha, (double *)x, beta, (double *)y, (double *)twin);
+            for (int64_t i = 0; i < n; i++)
+                cr_assert(same_number(&z[i], &twin[i], 8), "f64 case %zu, %d", f, (int)i);
+            jk_axpby_wide_f32(2 * n, (float)alpha, (float *)x, (float)beta, (float *)y, (float *)z);
+            jk_axpby_f32(2 * n, (float)alpha, (float *)x, (float)beta, (float *)y, (float *)twin);
+            for (int64_t i = 0; i < 2 * n; i++)
+                cr_assert(same_number((float *)z + i, (float *)twin + i, 4), "f32 case %zu, %d", f,
+                          (int)i);
+        }
+    }
+}
+
+/* Sums and differences of whole numbers, in the width of their type, against 128 bits. */
+#define CHECK_TWIN(dtype, type, least, most)                                                       \
+    do {                                                                                           \
+        enum { N = sizeof x / (sizeof(type)) };                                                    \
+        const type *a = (const type *)x, *b = (const type *)y;                                     \
+        type *got = (type *)z;                                                                     \
+        int64_t bad = N, first = jk_axpby_integer(dtype, N, alpha, x, beta, y, rule, z);           \
+        for (int64_t i = 0; i < N; i++) {                                                          \
+            int128 value = (int128)alpha * a[i] + (int128)beta * b[i];                             \
+            bool fits = value >= (int128)(least) && value <= (int128)(most);                       \
+            type expected = (type)value;                                                           \
+            if (!fits && rule == JASK_OVERFLOW_SATURATE)                                           \
+                expected = value < 0 ? (least) : (most);                                           \
+            if (!fits && bad == N)                                                                 \
+                bad = i;                                                                           \
+            cr_assert(got[i] == expected, "%s, number %d, factors %d and %d, rule %d", #dtype,     \
+                      (int)i, (int)alpha, (int)beta, (int)rule);                                   \
+        }                                                                                          \
+        cr_assert_eq(first, bad, "%s: %d, not %d", #dtype, (int)first, (int)bad);                  \
+    } while (0)
+
+__extension__ typedef __int128 int128;
+
+Test(host_elements, sums_of_integers_are_those_of_wider_ones)
+{
+    static const int64_t factors[][2] = {{1, 1},
+                                         {1, -1},
+                                         {-3, 5},
+                                         {1, 0},
+                                         {INT64_C(1) << 30, 7},
+                                         {INT64_C(1) << 40, -(INT64_C(1) << 53)}};
+    static uint64_t x[301], y[301], z[301];
+    uint64_t state = 11;
+    for (int round = 0; round < 8; round++) {
+        /* Few that leave the type, so that the first can be anywhere; then many. */
+        for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+            uint64_t small = round < 4 && draw(&state) % 64 ? 0x0101010101010101u : UINT64_MAX;
+            x[i] = draw(&state) & small;
+            y[i] = draw(&state) & (round % 2 ? small : x[i]);
+        }
+        for (size_t f = 0; f < sizeof factors / sizeof *factors; f++)
+            for (jask_overflow rule = JASK_OVERFLOW_REFUSE; rule <= JASK_OVERFLOW_SATURATE;
+                 rule++) {
+                int64_t alpha = factors[f][0], beta = factors[f][1];
+                CHECK_TWIN(JASK_I8, int8_t, INT8_MIN, INT8_MAX);
+                CHECK_TWIN(JASK_I16, int16_t, INT16_MIN, INT16_MAX);
+                CHECK_TWIN(JASK_I32, int32_t, INT32_MIN, INT32_MAX);
+                CHECK_TWIN(JASK_I64, int64_t, INT64_MIN, INT64_MAX);
+                CHECK_TWIN(JASK_U8, uint8_t, 0, UINT8_MAX);
+                CHECK_TWIN(JASK_U16, uint16_t, 0, UINT16_MAX);
+                CHECK_TWIN(JASK_U32, uint32_t, 0, UINT32_MAX);
+                CHECK_TWIN(JASK_U64, uint64_t, 0, UINT64_MAX);
+            }
     }
 }
 
@@ -193,7 +309,7 @@ Test(host_elements, the_first_sum_that_does_not_fit_is_named)
     static const uint8_t wrapped[] = {2, 255, 6, 0, 4}, most[] = {2, 255, 6, 255, 255};
     cr_assert_eq(jk_axpby_integer(JASK_U8, 5, 1, x, 1, y, JASK_OVERFLOW_WRAP, z), 3);
     cr_assert_arr_eq(z, wrapped, 5);
-    cr_assert_eq(jk_axpby_integer(JASK_U8, 5, 1, x, 1, y, JASK_OVERFLOW_SATURATE, x), 3);
-    cr_assert_arr_eq(x, most, 5);
-    cr_assert_eq(jk_axpby_integer(JASK_U8, 0, 1, x, 1, y, JASK_OVERFLOW_REFUSE, x), 0);
+    cr_assert_eq(jk_axpby_integer(JASK_U8, 5, 1, x, 1, y, JASK_OVERFLOW_SATURATE, z), 3);
+    cr_assert_arr_eq(z, most, 5);
+    cr_assert_eq(jk_axpby_integer(JASK_U8, 0, 1, x, 1, y, JASK_OVERFLOW_REFUSE, z), 0);
 }
