@@ -16,15 +16,15 @@ typedef struct bench {
     jask_dtype dtype;
     int64_t n;
     const char *budget;
-    int pairs;
     int sync;
     char a[512], b[512], c[512];
     jask_context *ctx;
     void *x, *y, *z;
 } bench;
 
-static double run_incore(const bench *w)
+static double run_incore(void *user)
 {
+    const bench *w = user;
     double start = bench_now();
     int n = (int)w->n;
     if (w->dtype == JASK_F32)
@@ -36,8 +36,9 @@ static double run_incore(const bench *w)
     return bench_now() - start;
 }
 
-static double run_jask(const bench *w, jask_report *report)
+static double run_jask(void *user, jask_report *report)
 {
+    const bench *w = user;
     double start;
     jask_array *a = NULL, *b = NULL;
     jask_dot_args args;
@@ -80,37 +81,21 @@ static double difference(const bench *w)
     return worst;
 }
 
-static void measure(bench *w)
+static void measure(bench *w, int pairs)
 {
-    double *jask = malloc((size_t)w->pairs * sizeof *jask);
-    double *incore = malloc((size_t)w->pairs * sizeof *incore);
-    double *ratio = malloc((size_t)w->pairs * sizeof *ratio);
-    jask_report r = {.struct_size = sizeof r};
-    run_incore(w);
-    run_jask(w, &r); /* both warm */
-    for (int i = 0; i < w->pairs; i++) {
-        incore[i] = run_incore(w);
-        jask[i] = run_jask(w, &r);
-        ratio[i] = incore[i] / jask[i];
-        fprintf(stderr,
-                "pair %d: in core %.3f s, jask %.3f s, ratio %.3f  (read %.2f compute %.2f "
-                "write %.2f commit %.2f stall %.2f)\n",
-                i + 1, incore[i], jask[i], ratio[i], r.read_seconds, r.compute_seconds,
-                r.write_seconds, r.commit_seconds, r.stall_seconds);
-    }
+    bench_race race = {
+        .other_name = "in core", .other = run_incore, .jask = run_jask, .user = w, .pairs = pairs};
+    const jask_report *r = &race.report;
+    bench_run_race(&race);
     printf("{\"bench\": \"incore\", \"dtype\": \"%s\", \"n\": %" PRId64
            ", \"budget_bytes\": %" PRIu64 ", \"sync\": %d, \"pairs\": %d, \"schedule\": \"%s\", "
            "\"bm\": %" PRId64 ", \"bn\": %" PRId64 ", \"bk\": %" PRId64 ", \"h2d_bytes\": %" PRIu64
            ", \"disk_read_bytes\": %" PRIu64
            ", \"incore_seconds\": %.4f, \"jask_seconds\": %.4f, \"ratio\": %.4f, "
            "\"max_difference\": %.3g}\n",
-           jask_dtype_name(w->dtype), w->n, r.budget_bytes, w->sync, w->pairs, r.plan.schedule,
-           r.plan.bm, r.plan.bn, r.plan.bk, r.io.h2d_bytes, r.io.disk_read_bytes,
-           bench_median(incore, w->pairs), bench_median(jask, w->pairs),
-           bench_median(ratio, w->pairs), difference(w));
-    free(ratio);
-    free(incore);
-    free(jask);
+           jask_dtype_name(w->dtype), w->n, r->budget_bytes, w->sync, pairs, r->plan.schedule,
+           r->plan.bm, r->plan.bn, r->plan.bk, r->io.h2d_bytes, r->io.disk_read_bytes,
+           race.other_seconds, race.jask_seconds, race.ratio, difference(w));
 }
 
 static void usage(void)
@@ -126,6 +111,7 @@ int main(int argc, char **argv)
     jask_error err;
     const char *dir;
     size_t bytes;
+    int pairs;
     argv++, argc--;
     for (; argc > 0 && argv[0][0] == '-'; argv++, argc--) {
         if (strcmp(argv[0], "--no-sync") == 0)
@@ -141,11 +127,11 @@ int main(int argc, char **argv)
     if (argc < 3)
         usage();
     w.n = atoll(argv[0]);
-    w.pairs = atoi(argv[2]);
+    pairs = atoi(argv[2]);
     dir = argc > 3 ? argv[3] : ".";
     jask_options_init(&options, sizeof options);
     options.sync = w.sync ? 1 : -1;
-    if (w.n < 1 || w.pairs < 1)
+    if (w.n < 1 || pairs < 1)
         usage();
     if (jask_parse_size(argv[1], &options.memory_budget_bytes, &err) ||
         jask_context_open(&options, &w.ctx, &err))
@@ -163,7 +149,7 @@ int main(int argc, char **argv)
     bench_fill(w.dtype, w.y, w.n * w.n, 2);
     bench_write(w.ctx, w.a, w.dtype, w.n, w.x);
     bench_write(w.ctx, w.b, w.dtype, w.n, w.y);
-    measure(&w);
+    measure(&w, pairs);
     remove(w.a);
     remove(w.b);
     remove(w.c);

@@ -58,3 +58,33 @@ void bench_write(jask_context *ctx, const char *path, jask_dtype dtype, int64_t 
         bench_die("commit", err.msg);
     jask_array_close(array);
 }
+
+void bench_run_race(bench_race *race)
+{
+    size_t bytes = (size_t)race->pairs * sizeof(double);
+    double *other = malloc(bytes), *jask = malloc(bytes), *ratio = malloc(bytes);
+    jask_report *r = &race->report;
+    if (!other || !jask || !ratio)
+        bench_die("memory", "none");
+    r->struct_size = sizeof *r;
+    race->other(race->user);
+    race->jask(race->user, r); /* both warm */
+    for (int i = 0; i < race->pairs; i++) {
+        other[i] = race->other(race->user);
+        jask[i] = race->jask(race->user, r);
+        ratio[i] = other[i] / jask[i];
+        fprintf(stderr,
+                "pair %d: %s %.3f s, jask %.3f s, ratio %.3f  (read %.2f compute %.2f write %.2f "
+                "commit %.2f stall %.2f)\n",
+                i + 1, race->other_name, other[i], jask[i], ratio[i], r->read_seconds,
+                r->compute_seconds, r->write_seconds, r->commit_seconds, r->stall_seconds);
+    }
+    race->other_seconds = bench_median(other, race->pairs);
+    race->jask_seconds = bench_median(jask, race->pairs);
+    race->ratio = bench_median(ratio, race->pairs);
+    race->least_ratio = ratio[0]; /* bench_median has sorted them */
+    race->most_ratio = ratio[race->pairs - 1];
+    free(ratio);
+    free(jask);
+    free(other);
+}
