@@ -12,6 +12,9 @@ enum { ALIGN = 64, LEAST_BUFFER = 4096 };
 /* Operands that run along different dimensions are met in tiles, whose rows in the file are the
  * longer the larger the tile. */
 #define TILE_MOST ((uint64_t)16 << 20)
+/* Rows of a tile as they are written are so much longer than those that are read: a short write costs
+ * more than a short read. */
+#define WRITTEN_LONGER 4
 
 /* ---- the fewest dimensions that say the same ---- */
 
@@ -217,13 +220,13 @@ static int fast_dimension(const jk_blocks *plan, const jk_blocks_operand *o)
     return fast;
 }
 
-/* Let the box grow: first along the dimensions in which operands lie side by side, evenly; then,
+/* Let the box grow: first along the dimensions in which operands lie side by side, in proportion; then,
  * where it has all of those, from the last dimension on. */
 static void choose_box(jk_blocks *plan, uint64_t room)
 {
     const jk_blocks_problem *p = &plan->problem;
     bool fast[JASK_MAX_DIMS] = {false}, full = true;
-    int fast_count = 0;
+    int fast_count = 0, written = fast_dimension(plan, &plan->problem.output);
     for (int i = 0; i <= JK_BLOCKS_INPUTS; i++) {
         int d = fast_dimension(plan, operand_of(&plan->problem, i));
         if (d >= 0 && !fast[d]) {
@@ -233,10 +236,15 @@ static void choose_box(jk_blocks *plan, uint64_t room)
     }
     uint64_t most = fast_count > 1 ? TILE_MOST : WINDOW_MOST;
     for (int growing = fast_count; growing > 0;) {
+        int64_t least_length = 0;
         int least = -1;
-        for (int d = 0; d < p->ndim; d++)
-            if (fast[d] && (least < 0 || plan->box[d] < plan->box[least]))
+        for (int d = 0; d < p->ndim; d++) {
+            int64_t length = plan->box[d] / (d == written ? WRITTEN_LONGER : 1);
+            if (fast[d] && (least < 0 || length < least_length)) {
+                least_length = length;
                 least = d;
+            }
+        }
         int64_t twice = jk_min(2 * plan->box[least], p->shape[least]);
         if (growing > 1 && fits(plan, least, twice, room, most))
             plan->box[least] = twice;

@@ -217,7 +217,7 @@ Test(planner_blocks, a_plan_is_text_and_json)
     cr_assert_eq(jk_blocks_make(&p, false, &machine, &plan, NULL), JASK_OK);
     jk_blocks_format(&plan, false, text, sizeof text);
     cr_assert_str_eq(text, "plan     blocks\n"
-                           "space    1000 x 2000, in blocks of 256 x 146; 56 of them\n"
+                           "space    1000 x 2000, in blocks of 128 x 292; 56 of them\n"
                            "files    read 7.63 MiB (8000000 bytes) in 56 windows, write 7.63 MiB "
                            "(8000000 bytes) in 56\n"
                            "memory   1022.00 KiB (1046528 bytes) of 1.00 MiB (1048576 bytes)\n");
