@@ -93,38 +93,3 @@ void jk_swap_bytes(void *data, int64_t count, size_t size)
         assert(size == 1);
     }
 }
-
-#define TRANSPOSE_BLOCK 16
-
-/* With a size that the compiler knows, an element is a load and a store. */
-#define TRANSPOSE(bytes)                                                                           \
-    for (int64_t r = 0; r < rows; r++)                                                             \
-        for (int64_t c = 0; c < cols; c++)                                                         \
-    memcpy(dst + (size_t)(c * dst_ld + r) * (bytes), src + (size_t)(r * src_ld + c) * (bytes),     \
-           (bytes))
-
-static void transpose_block(unsigned char *dst, int64_t dst_ld, const unsigned char *src,
-                            int64_t src_ld, int64_t rows, int64_t cols, size_t size)
-{
-    if (size == 2)
-        TRANSPOSE(2);
-    else if (size == 4)
-        TRANSPOSE(4);
-    else if (size == 8)
-        TRANSPOSE(8);
-    else
-        TRANSPOSE(size);
-}
-
-void jk_transpose(void *dst, int64_t dst_ld, const void *src, int64_t src_ld, int64_t rows,
-                  int64_t cols, size_t size)
-{
-    unsigned char *to = dst;
-    const unsigned char *from = src;
-    for (int64_t r = 0; r < rows; r += TRANSPOSE_BLOCK)
-        for (int64_t c = 0; c < cols; c += TRANSPOSE_BLOCK)
-            transpose_block(to + (size_t)(c * dst_ld + r) * size, dst_ld,
-                            from + (size_t)(r * src_ld + c) * size, src_ld,
-                            jk_min(TRANSPOSE_BLOCK, rows - r), jk_min(TRANSPOSE_BLOCK, cols - c),
-                            size);
-}

@@ -31,7 +31,8 @@ double jk_dot_f64(int64_t n, const double *x, int64_t x_step, const double *y, i
  * element each half is a number of its own: pass half the size and twice the count). */
 void jk_swap_bytes(void *data, int64_t count, size_t size);
 
-/* dst[c * dst_ld + r] = src[r * src_ld + c] for rows x cols elements of `size` bytes (1 to 16). */
+/* dst[c * dst_ld + r] = src[r * src_ld + c] for rows x cols elements of `size` bytes (1 to 16); dst
+ * and src lie apart. */
 void jk_transpose(void *dst, int64_t dst_ld, const void *src, int64_t src_ld, int64_t rows,
                   int64_t cols, size_t size);
 

@@ -24,8 +24,8 @@ Test(host_kernels, transposes_elements_of_any_size)
 {
     static const struct {
         int64_t rows, cols;
-    } shapes[] = {{0, 3}, {1, 1}, {1, 40}, {40, 1}, {16, 16}, {17, 33}};
-    static unsigned char src[40 * 45 * 16], dst[40 * 45 * 16];
+    } shapes[] = {{0, 3}, {1, 1}, {1, 40}, {40, 1}, {16, 16}, {17, 33}, {32, 64}, {70, 65}};
+    static unsigned char src[73 * 75 * 16], dst[73 * 75 * 16];
     for (size_t i = 0; i < sizeof src; i++)
         src[i] = (unsigned char)(i % 251);
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
