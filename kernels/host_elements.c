@@ -178,6 +178,47 @@ static void convert_half(int64_t n, jask_dtype from, const void *src, jask_dtype
         jk_narrow_bf16(n, src, dst);
 }
 
+/* Types that need no third one between them, each number by itself. */
+#define PAIRS(PAIR)                                                                                \
+    PAIR(JASK_I8, int8_t, JASK_I16, int16_t)                                                       \
+    PAIR(JASK_I8, int8_t, JASK_I32, int32_t)                                                       \
+    PAIR(JASK_I8, int8_t, JASK_I64, int64_t)                                                       \
+    PAIR(JASK_I8, int8_t, JASK_F32, float)                                                         \
+    PAIR(JASK_U8, uint8_t, JASK_I16, int16_t)                                                      \
+    PAIR(JASK_U8, uint8_t, JASK_U16, uint16_t)                                                     \
+    PAIR(JASK_U8, uint8_t, JASK_I32, int32_t)                                                      \
+    PAIR(JASK_U8, uint8_t, JASK_U32, uint32_t)                                                     \
+    PAIR(JASK_U8, uint8_t, JASK_F32, float)                                                        \
+    PAIR(JASK_I16, int16_t, JASK_I32, int32_t)                                                     \
+    PAIR(JASK_I16, int16_t, JASK_I64, int64_t)                                                     \
+    PAIR(JASK_I16, int16_t, JASK_F32, float)                                                       \
+    PAIR(JASK_U16, uint16_t, JASK_I32, int32_t)                                                    \
+    PAIR(JASK_U16, uint16_t, JASK_U32, uint32_t)                                                   \
+    PAIR(JASK_U16, uint16_t, JASK_F32, float)                                                      \
+    PAIR(JASK_I32, int32_t, JASK_I64, int64_t)                                                     \
+    PAIR(JASK_I32, int32_t, JASK_F64, double)                                                      \
+    PAIR(JASK_U32, uint32_t, JASK_I64, int64_t)                                                    \
+    PAIR(JASK_U32, uint32_t, JASK_U64, uint64_t)                                                   \
+    PAIR(JASK_F32, float, JASK_F64, double)                                                        \
+    PAIR(JASK_F64, double, JASK_F32, float)
+
+#define CONVERT_PAIR(from_type, from_c, to_type, to_c)                                             \
+    case from_type *TYPES + to_type:                                                               \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            ((to_c *)dst)[i] = (to_c)((const from_c *)src)[i];                                     \
+        return true;
+
+/* False where the pair has no loop of its own. src and dst lie apart. */
+static bool convert_pair(int64_t n, jask_dtype from, const void *src, jask_dtype to, void *dst)
+{
+    enum { TYPES = 64 };
+    switch (from * TYPES + to) {
+        PAIRS(CONVERT_PAIR)
+    default:
+        return false;
+    }
+}
+
 static bool apart(const void *x, size_t x_bytes, const void *y, size_t y_bytes)
 {
     uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
@@ -192,9 +233,11 @@ void jk_convert(int64_t n, jask_dtype from, const void *src, jask_dtype to, void
         memmove(dst, src, (size_t)n * from_size);
         return;
     }
-    if (half && apart(src, (size_t)n * from_size, dst, (size_t)n * to_size)) {
-        convert_half(n, from, src, to, dst);
-        return;
+    if (apart(src, (size_t)n * from_size, dst, (size_t)n * to_size)) {
+        if (half)
+            convert_half(n, from, src, to, dst);
+        if (half || convert_pair(n, from, src, to, dst))
+            return;
     }
     /* A chunk is read whole before any of it is written. */
     for (int64_t i = 0; i < n; i += CHUNK) {

@@ -218,6 +218,36 @@ Test(host_elements, sums_of_integers_are_those_of_wider_ones)
     }
 }
 
+/* A type that grows in place takes another way than one that is converted to other memory. */
+Test(host_elements, converts_alike_in_place_and_apart)
+{
+    enum { N = 700 };
+    static uint64_t bits[2 * N], source[2 * N], apart[2 * N], place[2 * N];
+    uint64_t state = 3;
+    int pairs = 0;
+    for (int i = 0; i < 2 * N; i++)
+        bits[i] = draw(&state);
+    for (jask_dtype from = JASK_F16; from <= JASK_U64; from++)
+        for (jask_dtype to = JASK_F16; to <= JASK_U64; to++) {
+            size_t size = jask_dtype_size(from), grown = jask_dtype_size(to);
+            char *end = (char *)place + N * grown - N * size;
+            jask_dtype both;
+            if (grown <= size || jask_dtype_promote(from, to, &both, NULL) || both != to)
+                continue;
+            pairs++;
+            if (from >= JASK_I8)
+                memcpy(source, bits, N * size);
+            else /* no NaN, which may become another */
+                jk_convert(N, JASK_I8, bits, from, source);
+            memcpy(end, source, N * size);
+            jk_convert(N, from, source, to, apart);
+            jk_convert(N, from, end, to, place);
+            cr_assert_arr_eq(place, apart, N * grown, "%s to %s", jask_dtype_name(from),
+                             jask_dtype_name(to));
+        }
+    cr_assert_gt(pairs, 40);
+}
+
 /* The extremes of every type survive in every type that holds it. */
 Test(host_elements, converting_loses_nothing)
 {
