@@ -243,10 +243,11 @@ typedef struct jask_options {
                                        not there already). NULL: not set (auto) */
     const char *machine;       /**< JASK_MACHINE; what plans are made with instead of what is known
                                        of the device: KEY=NUMBER parted by commas, of flops,
-                                       flops_f64, h2d, d2h, disk, disk_read, disk_write and memory
-                                       (a second; K to P are powers of 1000). gpu=SIZE or host=SIZE
-                                       describe another machine, for jask_*_plan* alone: products
-                                       refuse them. NULL: not set */
+                                       flops_f64, flops_tf32, flops_f16 (of f16 and bf16, where the
+                                       device multiplies them as they are), h2d, d2h, disk,
+                                       disk_read, disk_write and memory (a second; K to P are powers
+                                       of 1000). gpu=SIZE or host=SIZE describe another machine, for
+                                       jask_*_plan* alone: products refuse them. NULL: not set */
 } jask_options;
 
 /** Fill `options` with "not set". `struct_size` is sizeof(jask_options) as the caller sees it. */

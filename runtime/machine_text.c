@@ -1,5 +1,7 @@
 #include "runtime/machine_text.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct key {
@@ -15,6 +17,8 @@ static const key keys[] = {
     {"host", true, AT(host_bytes), AT(host_bytes)},
     {"flops", false, AT(flops), AT(flops)},
     {"flops_f64", false, AT(flops_f64), AT(flops_f64)},
+    {"flops_tf32", false, AT(flops_tf32), AT(flops_tf32)},
+    {"flops_f16", false, AT(flops_f16), AT(flops_f16)},
     {"h2d", false, AT(h2d), AT(h2d)},
     {"d2h", false, AT(d2h), AT(d2h)},
     {"disk", false, AT(disk_read), AT(disk_write)},
@@ -100,8 +104,8 @@ jask_status jk_machine_parse(const char *text, jk_machine_said *out, jask_error 
             return jk_fail(
                 err, JASK_ERR_ARG,
                 "'%.*s' in machine '%.200s' is not accepted: it takes KEY=NUMBER, parted "
-                "by commas, of gpu, host (memory, as 80G), flops, flops_f64, h2d, d2h, "
-                "disk, disk_read, disk_write and memory (a second, as 55G)",
+                "by commas, of gpu, host (memory, as 80G), flops, flops_f64, flops_tf32, "
+                "flops_f16, h2d, d2h, disk, disk_read, disk_write and memory (a second, as 55G)",
                 (int)(length < 60 ? length : 60), word, text);
         if (word[length] == '\0')
             break;
@@ -111,13 +115,69 @@ jask_status jk_machine_parse(const char *text, jk_machine_said *out, jask_error 
     return JASK_OK;
 }
 
+/* As many as are read. */
+#define DIGITS_MAX 999999999999999900.0
+
+/* In whole numbers: a fraction would be printed as the locale has it. */
+static void rate_text(double rate, char text[32])
+{
+    static const char units[] = "\0KMGTP";
+    int unit = 0, decimals = 0;
+    for (; rate >= 1000 && units[unit + 1]; unit++)
+        rate /= 1000;
+    for (double digits = rate; digits < 100 && decimals < 2; decimals++)
+        digits *= 10;
+    long long scale = decimals == 0 ? 1 : decimals == 1 ? 10 : 100;
+    long long value = (long long)fmin(rint(rate * (double)scale), DIGITS_MAX);
+    for (; decimals > 0 && value % 10 == 0; decimals--, scale /= 10)
+        value /= 10;
+    if (decimals > 0)
+        snprintf(text, 32, "%lld.%0*lld%.1s", value / scale, decimals, value % scale, units + unit);
+    else
+        snprintf(text, 32, "%lld%.1s", value, units + unit);
+}
+
+size_t jk_machine_format(const jk_machine_said *said, char *text, size_t text_size)
+{
+    size_t length = 0;
+    if (text_size > 0)
+        text[0] = '\0';
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const key *k = &keys[i];
+        char number[32];
+        double rate;
+        memcpy(&rate, (const char *)said + k->field, sizeof rate);
+        if (k->size || k->field != k->second || rate < 1)
+            continue;
+        rate_text(rate, number);
+        length += (size_t)snprintf(length < text_size ? text + length : NULL,
+                                   length < text_size ? text_size - length : 0, "%s%s=%s",
+                                   length > 0 ? "," : "", k->name, number);
+    }
+    return length;
+}
+
+double jk_machine_flops(const jk_machine_said *said, jask_dtype compute, jask_dtype input,
+                        bool tf32)
+{
+    double real = said->flops;
+    if (compute == JASK_F64 || compute == JASK_C128)
+        real = said->flops_f64;
+    else if (input == JASK_F16 || input == JASK_BF16)
+        real = said->flops_f16;
+    else if (tf32)
+        real = said->flops_tf32;
+    /* A complex product is four real ones. */
+    return compute == JASK_C64 || compute == JASK_C128 ? real / 4 : real;
+}
+
 static void replace(double *rate, double said)
 {
     if (said > 0)
         *rate = said;
 }
 
-void jk_machine_apply(const jk_machine_said *said, bool f64, jk_machine *machine)
+void jk_machine_apply(const jk_machine_said *said, double flops, jk_machine *machine)
 {
     if (said->gpu_bytes > 0) {
         machine->device_bytes = said->gpu_bytes;
@@ -127,7 +187,7 @@ void jk_machine_apply(const jk_machine_said *said, bool f64, jk_machine *machine
         machine->device_bytes = said->host_bytes;
         machine->shared_cores = true;
     }
-    replace(&machine->flops, f64 ? said->flops_f64 : said->flops);
+    replace(&machine->flops, flops);
     replace(&machine->h2d, said->h2d);
     replace(&machine->d2h, said->d2h > 0 ? said->d2h : said->h2d);
     replace(&machine->disk_read, said->disk_read);

@@ -8,7 +8,9 @@
 typedef struct jk_machine_said {
     uint64_t gpu_bytes;  /* memory of a card, for tiles */
     uint64_t host_bytes; /* of the CPU: for tiles too, or, beside a card, for inputs to stay in */
-    double flops, flops_f64; /* of products in f32 and in f64 */
+    /* Of products in f32 and in f64; in f32 with inputs rounded to tf32, and of f16 and bf16, by
+     * devices that do so. */
+    double flops, flops_f64, flops_tf32, flops_f16;
     double h2d, d2h;
     double disk_read, disk_write;
     double device_memory;
@@ -19,7 +21,17 @@ typedef struct jk_machine_said {
  * disk_read and disk_write. ARG says which word cannot be read and what the keys are. */
 jask_status jk_machine_parse(const char *text, jk_machine_said *out, jask_error *err);
 
-/* Put what is said in the place of what was known. */
-void jk_machine_apply(const jk_machine_said *said, bool f64, jk_machine *machine);
+/* Write what is said of rates as jk_machine_parse reads it, to three digits or so. Returns the length
+ * that it has or would have; no more than text_size characters are written, the last a 0. */
+#define JK_MACHINE_TEXT 384
+size_t jk_machine_format(const jk_machine_said *said, char *text, size_t text_size);
+
+/* What is said of products whose sums are of type `compute` and whose factors are of type `input` on
+ * the device; 0: nothing. */
+double jk_machine_flops(const jk_machine_said *said, jask_dtype compute, jask_dtype input,
+                        bool tf32);
+
+/* Put what is said in the place of what was known; `flops` as above. */
+void jk_machine_apply(const jk_machine_said *said, double flops, jk_machine *machine);
 
 #endif

@@ -89,6 +89,7 @@ static void set_memory_types(jk_job *job)
 jask_status jk_job_plan(jk_job *job, jask_error *err)
 {
     const jk_device_ref *device = jk_context_device(job->ctx);
+    const jk_machine_said *said = jk_context_machine(job->ctx);
     jk_problem problem = describe_problem(job);
     jask_status st = settle_budget(job, err);
     set_memory_types(job);
@@ -101,8 +102,8 @@ jask_status jk_job_plan(jk_job *job, jask_error *err)
         jk_machine_of(device, job->types.compute, job->budget.bytes,
                       jk_pipeline_reserve_bytes(&device->info, job->budget.bytes, turns_c(job),
                                                 jk_context_io_threads(job->ctx), job->block_bytes));
-    jk_machine_apply(jk_context_machine(job->ctx),
-                     job->types.compute == JASK_F64 || job->types.compute == JASK_C128,
+    jk_machine_apply(said,
+                     jk_machine_flops(said, job->types.compute, job->types.a, jk_job_tf32(job)),
                      &job->machine);
     st = jk_plan_make(&problem, &job->machine, jk_context_planner(job->ctx),
                       jk_context_pipelined(job->ctx), &job->plan, err);

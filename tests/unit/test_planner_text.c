@@ -60,7 +60,7 @@ static void set_field(request *r, const char *key, const char *value)
         jk_machine_said said;
         jask_error err;
         cr_assert_eq(jk_machine_parse(value, &said, &err), JASK_OK, "%s", err.msg);
-        jk_machine_apply(&said, false, &r->machine);
+        jk_machine_apply(&said, said.flops, &r->machine);
     } else if (strcmp(key, "planner") == 0)
         cr_assert_eq(jk_planner_parse(value, &r->planner, NULL), JASK_OK);
     else if (strcmp(key, "pipelined") == 0)
