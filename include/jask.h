@@ -330,7 +330,7 @@ JASK_API const jask_setting *jask_setting_get(int index);
 JASK_API const char *jask_setting_environment(int index);
 
 /** Setting `index` as it is in force in `ctx`: its value as text, and where it came from: "option",
- *  "environment" or "default". Both live as long as the context.
+ *  "environment" or "default", and of the machine also "calibration" (jask_calibrate). Both live as long as the context.
  *  @return JASK_OK; JASK_ERR_ARG for a bad index; JASK_ERR_CONFIG without a context. */
 JASK_API jask_status jask_context_setting(jask_context *ctx, int index, const char **out_value,
                                           const char **out_source, jask_error *err);
@@ -351,6 +351,35 @@ typedef struct jask_device_info {
  *  @return JASK_OK; JASK_ERR_ARG past the last one. */
 JASK_API jask_status jask_device_get(int index, jask_device_info *out, size_t struct_size,
                                      jask_error *err);
+
+/** What jask_calibrate measured. Floating point operations and bytes a second; 0: the device has no
+ *  such products, its memory is the host's, or the files lie in RAM. */
+typedef struct jask_calibration {
+    size_t struct_size;
+    double flops_f32, flops_f64;
+    double flops_tf32, flops_f16, flops_bf16; /**< of a GPU, with sums in f32 */
+    double h2d, d2h; /**< alone; of the CPU, what its cores copy from and to the page cache */
+    double duplex;   /**< each way while the other one is busy, beside a GPU */
+    double memory;   /**< reading and writing what a product adds to */
+    double disk_read, disk_write; /**< in the scratch directory, written to be durable */
+    double seconds;               /**< that it took */
+    char machine[384];            /**< what plans are made with, as the machine option takes it */
+    char path[4096];              /**< the file that keeps it */
+} jask_calibration;
+
+/** Measure the device of a context and the disk of its scratch directory, one after the other, and keep
+ *  the rates for contexts to come: those on this host with this device whose options and environment say
+ *  nothing of a machine plan with them, and jask_context_setting gives "calibration" as the source.
+ *  They are kept in $XDG_CACHE_HOME/jask, or $HOME/.cache/jask, in one file for each host and device; it
+ *  is used only while processors and device are the ones that it names. Takes a few seconds, memory
+ *  within the budgets, at least 16 MiB (and 8 MiB of host memory beside a GPU), and 512 MiB of the
+ *  disk, in a file without a name; what else runs meanwhile makes the rates too low. ctx NULL is the
+ *  default context, which is none of those to come. Tells of progress, and can be canceled.
+ *  @return JASK_OK; CONFIG where there is no cache directory, or a scratch directory that cannot be used;
+ *          BUDGET; IO, also when the disk has too little room or the file cannot be kept; NOMEM; DEVICE;
+ *          CANCELED. */
+JASK_API jask_status jask_calibrate(jask_context *ctx, jask_calibration *out, size_t struct_size,
+                                    jask_error *err);
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 #include "runtime/context.h"
 
+#include "runtime/calibration.h"
 #include "runtime/system.h"
 
 #include <errno.h>
@@ -247,6 +248,7 @@ jask_status jask_context_open(const jask_options *options, jask_context **out, j
     }
     log_device(ctx);
     log_budget(ctx);
+    jk_calibration_take(&ctx->device.info, &ctx->settings, &ctx->machine, &ctx->log);
     *out = ctx;
     return JASK_OK;
 }

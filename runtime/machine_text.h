@@ -23,7 +23,7 @@ jask_status jk_machine_parse(const char *text, jk_machine_said *out, jask_error 
 
 /* Write what is said of rates as jk_machine_parse reads it, to three digits or so. Returns the length
  * that it has or would have; no more than text_size characters are written, the last a 0. */
-#define JK_MACHINE_TEXT 384
+#define JK_MACHINE_TEXT sizeof(((jask_calibration *)0)->machine)
 size_t jk_machine_format(const jk_machine_said *said, char *text, size_t text_size);
 
 /* What is said of products whose sums are of type `compute` and whose factors are of type `input` on

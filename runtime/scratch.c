@@ -35,9 +35,7 @@ static bool is_there(const char *path)
     return false;
 }
 
-/* Make `path` and its missing parents; the last is closed to other users. *out_kept is the length
- * of the part that was there before. False with errno set. */
-static bool make_directories(char *path, size_t *out_kept)
+bool jk_directories_make(char *path, size_t *out_kept)
 {
     size_t end = 0;
     bool good = true;
@@ -59,7 +57,7 @@ static bool make_directories(char *path, size_t *out_kept)
     return good;
 }
 
-/* Undo make_directories, as far as nobody put anything there meanwhile. */
+/* Undo jk_directories_make, as far as nobody put anything there meanwhile. */
 static void remove_directories(char *path, size_t kept)
 {
     while (strlen(path) > kept) {
@@ -120,7 +118,7 @@ jask_status jk_scratch_prepare(const char *dir, const char *source, bool allow_t
     char *path = strdup(dir);
     if (!path)
         return jk_fail(err, JASK_ERR_NOMEM, "no memory for the path of '%s'", dir);
-    if (make_directories(path, &kept))
+    if (jk_directories_make(path, &kept))
         real = realpath(path, NULL);
     if (!real)
         st = refuse(source, dir, errno, err);

@@ -132,6 +132,16 @@ jk_python_folders jk_settings_python_folders(void)
                                .home = text_or_null(getenv("HOME"))};
 }
 
+/* As the XDG base directories have it: what is no absolute path does not count. */
+jk_cache_folder jk_settings_cache_folder(void)
+{
+    const char *cache = text_or_null(getenv("XDG_CACHE_HOME"));
+    const char *home = text_or_null(getenv("HOME"));
+    if (cache && cache[0] == '/')
+        return (jk_cache_folder){cache, ""};
+    return (jk_cache_folder){home && home[0] == '/' ? home : NULL, "/.cache"};
+}
+
 void jask_options_init(jask_options *options, size_t struct_size)
 {
     memset(options, 0, struct_size);

@@ -24,7 +24,7 @@ typedef enum jk_setting_id {
 
 typedef struct jk_setting_value {
     char *text;         /* as given, or the default's text; NULL when unset without a default */
-    const char *source; /* "option", "environment", "default" */
+    const char *source; /* "option", "environment", "default"; of the machine also "calibration" */
     uint64_t number;    /* size, count, bool (0/1) */
 } jk_setting_value;
 
@@ -45,5 +45,13 @@ typedef struct jk_python_folders {
     const char *home;
 } jk_python_folders;
 jk_python_folders jk_settings_python_folders(void);
+
+/* The user's cache directory, `below` (a path with a slash in front, or "") in `folder`; folder NULL
+ * where the environment names none. */
+typedef struct jk_cache_folder {
+    const char *folder;
+    const char *below;
+} jk_cache_folder;
+jk_cache_folder jk_settings_cache_folder(void);
 
 #endif

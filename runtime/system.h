@@ -43,6 +43,10 @@ jask_status jk_mount_type(const char *root, const char *path, char *type, size_t
 jask_status jk_dir_in_ram(const char *path, bool *out, char *type, size_t type_size,
                           jask_error *err);
 
+/* Make `path` and its missing parents; the last is closed to other users. *out_kept is the length of
+ * the part that was there before. `path` is changed meanwhile. False with errno set. */
+bool jk_directories_make(char *path, size_t *out_kept);
+
 /* Make (when missing) and examine the scratch directory; *out is its resolved absolute path, to be
  * freed. CONFIG naming the setting's `source`, the path, and what to set instead. */
 jask_status jk_scratch_prepare(const char *dir, const char *source, bool allow_tmpfs, char **out,

@@ -162,6 +162,8 @@ static const row rows[] = {
      "write a timeline of all stages to FILE, for chrome://tracing or Perfetto"},
     {"stats", 0, NULL, FIELD(stats), CLI_INFO, 0, NULL, NULL,
      "read the files: sum, mean, extremes, norm, NaN and infinities"},
+    {"calibrate", 0, NULL, FIELD(calibrate), CLI_INFO, 0, NULL, NULL,
+     "measure device and disk for some seconds, and keep the rates to plan with"},
     {"json", 0, NULL, FIELD(json), ALL, 0, NULL, NULL, "write JSON, one object a line"},
     {"progress", 0, read_choice, FIELD(progress), OPS, 0, "auto|always|never",
      "auto, always or never", "show progress on stderr; auto: when that is a terminal"},
@@ -305,6 +307,9 @@ static int check_add(const cli_options *o)
 
 static int check_info(const cli_options *o)
 {
+    if (o->calibrate && (o->file_count > 0 || o->stats || o->machine))
+        return refuse(o, "--calibrate measures the machine: no files, --stats or --machine go with "
+                         "it");
     return o->stats && o->file_count == 0 ? refuse(o, "--stats needs files") : -1;
 }
 
@@ -362,6 +367,7 @@ static void print_help(cli_tool tool)
                              "       jask-add [options] A B --in-place\n"
                              "D = alpha A + beta B, on files that need not fit in memory.\n"
                            : "Usage: jask-info [options] [FILE...]\n"
+                             "       jask-info [options] --calibrate\n"
                              "Devices, memory and settings in force; or the headers of files.\n");
     print_rows(tool);
     print_environment();

@@ -46,7 +46,7 @@ typedef struct cli_options {
     const char *trace;
     bool backward, accumulate;
     const char *da, *db;
-    bool stats;
+    bool stats, calibrate;
     bool plan, verify, json, quiet;
     int verbose; /* 0 to 2 */
     int progress;

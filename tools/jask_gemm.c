@@ -152,10 +152,25 @@ static jask_status make_plan(job *j, jask_error *err)
                         : cli_set_error(err, JASK_ERR_NOMEM, "no memory for the plan's text");
 }
 
+/* Where rates to plan with came from, when it is not what is known of the device. */
+static void print_machine(const job *j)
+{
+    const char *value = "", *source = "";
+    for (int i = 0; i < jask_setting_count(); i++)
+        if (strcmp(jask_setting_get(i)->name, "machine") == 0)
+            jask_context_setting(j->ctx, i, &value, &source, NULL);
+    if (!j->options->json && *value)
+        printf("machine  %s (%s)\n", value, source);
+}
+
 static jask_status print_plans(job *j, jask_error *err)
 {
     jask_status st = cli_print_plan(j->options, j->plan, err);
-    return st == JASK_OK && j->second ? cli_print_plan(j->options, j->second, err) : st;
+    if (st == JASK_OK && j->second)
+        st = cli_print_plan(j->options, j->second, err);
+    if (st == JASK_OK)
+        print_machine(j);
+    return st;
 }
 
 /* Bytes of the inputs, a file that is given twice counted once. */

@@ -1,4 +1,5 @@
-/* jask-info: what this machine offers and which settings are in force; or what files hold. */
+/* jask-info: what this machine offers and which settings are in force; what files hold; how fast it is. */
+#include "cli_calibrate.h"
 #include "cli_context.h"
 #include "cli_output.h"
 #include "cli_signals.h"
@@ -290,6 +291,8 @@ int main(int argc, char **argv)
     int code = cli_options_parse(&options, CLI_INFO, argc, argv);
     if (code >= 0)
         return code;
-    code = options.file_count > 0 ? show_files(&options) : show_machine(&options);
+    code = options.calibrate        ? cli_calibrate(&options)
+           : options.file_count > 0 ? show_files(&options)
+                                    : show_machine(&options);
     return cli_finish(options.tool, code);
 }

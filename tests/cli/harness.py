@@ -44,7 +44,8 @@ class Result:
 
 
 class Box:
-    """A directory with inputs, in which tools run. JASK_* variables from outside do not reach them.
+    """A directory with inputs, in which tools run. JASK_* variables from outside do not reach them, nor
+    does a machine that the user has measured.
     Unless a case says otherwise the budget is 16 MiB, and no result is waited for on the disk."""
 
     def __init__(self, gemm_path, info_path, wrong_blas_path=None):
@@ -54,7 +55,7 @@ class Box:
         self.dir = tempfile.mkdtemp(prefix="jask-cli-", dir=os.environ.get("JASK_TEST_TMP", "."))
         self.dir = os.path.abspath(self.dir)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("JASK_")}
-        self.env.update(JASK_MEMORY_BUDGET="16MiB", JASK_SYNC="0")
+        self.env.update(JASK_MEMORY_BUDGET="16MiB", JASK_SYNC="0", XDG_CACHE_HOME=self.path("cache"))
 
     def close(self):
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 
 import cases_add  # noqa: E402,F401 (importing registers the cases)
 import cases_budget  # noqa: E402,F401
+import cases_calibrate  # noqa: E402,F401
 import cases_files  # noqa: E402,F401
 import cases_limits  # noqa: E402,F401
 import cases_numbers  # noqa: E402,F401

@@ -38,6 +38,21 @@ def a_full_scratch_disk_is_an_error(box):
 
 
 @case
+def a_small_or_read_only_disk_refuses_a_calibration(box):
+    """Too small for its file: need and free bytes. A cache directory that takes no file is found out before
+    anything is measured."""
+    with small_disk(box, 8) as disk:
+        free = free_bytes(disk)
+        small = box.info("--calibrate", "-d", "host", "-s", disk, "--allow-tmpfs")
+        check(small.code == 1 and f"needs {512 << 20} bytes, and {free} are free there" in small.err, small)
+        check_equal((os.listdir(disk), free_bytes(disk)), ([], free))
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        locked = box.info("--calibrate", "-d", "host", env={"XDG_CACHE_HOME": disk})
+        check(locked.code == 1 and disk + "/jask" in locked.err and "Read-only" in locked.err, locked)
+        check("measured " not in locked.err, "only found out afterwards", locked)
+
+
+@case
 def a_full_output_disk_leaves_the_older_result(box):
     """A result that does not fit is refused with need and free bytes; no signal, no stub."""
     fill(box, "a.npy", (2048, 1), 1)
