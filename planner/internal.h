@@ -7,10 +7,6 @@
 /* Totals are added up in 128 bits, where no product that the planner accepts can overflow. */
 __extension__ typedef unsigned __int128 jk_u128;
 
-/* The two operands: A, which runs along the rows of D, and B along its columns. What holds for one
- * holds for the other with the roles exchanged, so most of the planner says `side` for either. */
-enum { JK_ROWS, JK_COLS };
-
 static inline int64_t jk_round_up(int64_t value, int64_t unit)
 {
     return jk_ceil_div(value, unit) * unit;

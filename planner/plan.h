@@ -46,6 +46,10 @@ typedef enum jk_schedule {
     JK_SCHEDULE_C_STATIONARY
 } jk_schedule;
 
+/* The two operands: A, which runs along the rows of D, and B along its columns. What holds for one
+ * holds for the other with the roles exchanged, so most of the planner says `side` for either. */
+enum { JK_ROWS, JK_COLS };
+
 /* Tiles of D are visited row of tiles by row of tiles (IJ) or column by column (JI). */
 typedef enum jk_order { JK_ORDER_IJ, JK_ORDER_JI } jk_order;
 
@@ -108,6 +112,10 @@ typedef struct jk_step {
     bool load_a, load_b; /* the panel is not resident: copy it first */
     bool load_c;         /* C's tile must be copied in before the first product */
     bool first, last;    /* of the tile: overwrite rather than accumulate; store it afterwards */
+    /* Of a joint plan (joint.h) alone; else 0. */
+    int product;       /* the gradient that D stands for */
+    bool from_partial; /* C's tile is what an earlier tile of the same gradient was stored as */
+    bool to_partial;   /* D's tile is added to later */
 } jk_step;
 
 /* Choose a plan. `pipelined` false asks for one slot an operand: nothing overlaps.
