@@ -83,13 +83,18 @@ int64_t jk_joint_tile_before(const jk_joint *plan, int64_t tile)
     return pair < 0 ? -1 : pair / passing(plan) * tiles + pair % passing(plan);
 }
 
-void jk_joint_pools(const jk_joint *plan, int product, jk_joint_pool out[3])
+int64_t jk_joint_tile_continued(const jk_joint *plan, int64_t tile)
+{
+    return tile - passing(plan) - 1;
+}
+
+void jk_joint_pools(const jk_joint *plan, int product, int out[3])
 {
     bool k_rows = k_first(&plan->problem, product);
-    jk_joint_pool operand = (jk_joint_pool)(JK_JOINT_OPERAND + !product);
+    int operand = JK_JOINT_OPERAND + !product;
     out[0] = k_rows ? operand : JK_JOINT_G;
     out[1] = k_rows ? JK_JOINT_G : operand;
-    out[2] = (jk_joint_pool)(JK_JOINT_SUMS + product);
+    out[2] = JK_JOINT_SUMS + product;
 }
 
 /* ---- bytes ---- */
@@ -189,7 +194,7 @@ uint64_t jk_joint_lower_bound(const jk_joint *plan)
     return once.counts.h2d_bytes + once.counts.d2h_bytes;
 }
 
-uint64_t jk_joint_slot_bytes(const jk_joint *plan, jk_joint_pool pool)
+uint64_t jk_joint_slot_bytes(const jk_joint *plan, int pool)
 {
     const jk_joint_problem *p = &plan->problem;
     int64_t elements;

@@ -82,11 +82,14 @@ int64_t jk_joint_tile_step(const jk_joint *plan, int64_t tile);
 /* The tile that was in this one's slot before it; -1: none. */
 int64_t jk_joint_tile_before(const jk_joint *plan, int64_t tile);
 
-/* The pools of the three places of a step of `product`: of A, B and of C and D. */
-void jk_joint_pools(const jk_joint *plan, int product, jk_joint_pool out[3]);
+/* The tile that a tile whose steps are `from_partial` goes on from. */
+int64_t jk_joint_tile_continued(const jk_joint *plan, int64_t tile);
+
+/* The pools, jk_joint_pool, of the three places of a step of `product`: of A, of B, of C and D. */
+void jk_joint_pools(const jk_joint *plan, int product, int out[3]);
 
 /* Bytes of one slot, alignment included. */
-uint64_t jk_joint_slot_bytes(const jk_joint *plan, jk_joint_pool pool);
+uint64_t jk_joint_slot_bytes(const jk_joint *plan, int pool);
 
 /* Fewest bytes up and down that any schedule can do with: everything once. */
 uint64_t jk_joint_lower_bound(const jk_joint *plan);

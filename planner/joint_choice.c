@@ -108,7 +108,7 @@ static jk_u128 all_slots(const jk_joint *plan)
 {
     jk_u128 bytes = 0;
     for (int pool = 0; pool < JK_JOINT_POOLS; pool++)
-        bytes += (jk_u128)plan->slots[pool] * jk_joint_slot_bytes(plan, (jk_joint_pool)pool);
+        bytes += (jk_u128)plan->slots[pool] * jk_joint_slot_bytes(plan, pool);
     return bytes;
 }
 

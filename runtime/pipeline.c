@@ -27,7 +27,7 @@ static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_e
 {
     jk_run *run = d->run;
     double now = jk_clock_seconds();
-    double computed = ((double)step + part) / (double)run->plan->steps;
+    double computed = ((double)step + part) / (double)run->steps;
     double taken;
     const jk_share *share = &run->job->share;
     jask_progress p = {.struct_size = sizeof p};
@@ -35,12 +35,12 @@ static jask_status tell_progress(jk_driver *d, int64_t step, double part, jask_e
         return JASK_OK;
     d->told = now;
     pthread_mutex_lock(&run->lock);
-    taken = (double)run->bands_taken / ((double)run->plan->tiles * (double)run->bands);
+    taken = (double)run->bands_taken / ((double)run->tiles * (double)run->bands);
     pthread_mutex_unlock(&run->lock);
     /* 1 is said only once the result is committed. */
     d->fraction = fmax(d->fraction, fmin(0.97 * computed + 0.02 * taken, 0.99));
     p.steps_done = share->steps_before + step;
-    p.steps_total = share->steps_total ? share->steps_total : run->plan->steps;
+    p.steps_total = share->steps_total ? share->steps_total : run->steps;
     p.fraction = share->part > 0 ? share->from + share->part * d->fraction : d->fraction;
     p.file_read_bytes = run->file_read_bytes;
     p.file_write_bytes = run->file_write_bytes;
@@ -121,8 +121,9 @@ static jask_status await_loads(jk_driver *d, const jk_step *step, int64_t s, jas
 
 static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t row, int64_t rows)
 {
-    const jk_product *job = run->job;
-    const size_t *size = run->elem_bytes;
+    const jk_run_product *product = jk_run_product_of(run, step);
+    const jk_product *job = product->job;
+    const size_t *size = product->elem_bytes;
     int64_t a_rows, a_cols, b_rows, b_cols;
     jk_run_slot_shape(run, JK_OPERAND_A, step, &a_rows, &a_cols);
     jk_run_slot_shape(run, JK_OPERAND_B, step, &b_rows, &b_cols);
@@ -134,19 +135,19 @@ static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t 
         .m = rows,
         .n = step->cols,
         .k = step->depth,
-        .alpha = job->alpha,
-        .beta = !step->first   ? 1
-                : step->load_c ? job->beta
-                               : 0,
-        .a = run->slots[JK_OPERAND_A][step->a_slot].mem +
+        .alpha = run->job->alpha,
+        .beta = !step->first || step->from_partial ? 1
+                : step->load_c                     ? job->beta
+                                                   : 0,
+        .a = jk_run_slot(run, step, JK_OPERAND_A)->mem +
              (size_t)(job->a.trans ? row : row * a_cols) * size[JK_OPERAND_A],
         .b = jk_run_slot(run, step, JK_OPERAND_B)->mem,
-        .c = run->slots[JK_OPERAND_C][step->c_slot].mem +
-             (size_t)(row * run->plan->bn) * size[JK_OPERAND_C],
+        .c = jk_run_slot(run, step, JK_OPERAND_C)->mem +
+             (size_t)(row * product->cols) * size[JK_OPERAND_C],
         .lda = a_cols,
         .ldb = b_cols,
-        .ldc = run->plan->bn,
-        .tf32 = job->tf32,
+        .ldc = product->cols,
+        .tf32 = run->job->tf32,
         .workspace = run->workspace,
         .workspace_bytes = run->workspace_bytes,
     };
@@ -156,12 +157,13 @@ static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t 
 static jask_status post_bands(jk_run *run, const jk_step *step, int64_t row, jask_error *err)
 {
     bool all = row == step->rows;
-    int64_t bands = all ? jk_ceil_div(step->rows, run->band_rows) : row / run->band_rows;
+    int64_t band_rows = jk_run_product_of(run, step)->band_rows;
+    int64_t bands = all ? jk_ceil_div(step->rows, band_rows) : row / band_rows;
     int64_t posted = run->bands_posted - jk_run_band_number(run, step->tile, 0);
     jask_status st = JASK_OK;
     for (int64_t i = posted; !st && i < bands; i++)
-        st =
-            run->dev->event_record(run->computed[step->c_slot * run->bands + i], run->compute, err);
+        st = run->dev->event_record(jk_run_slot(run, step, JK_OPERAND_C)->computed[i], run->compute,
+                                    err);
     if (st)
         return st;
     /* Bands that a short tile lacks are posted with its last one. */
@@ -180,8 +182,8 @@ static jask_status compute_rows(jk_driver *d, const jk_step *step, int64_t s, in
 {
     jk_run *run = d->run;
     jk_gemm gemm = describe_product(run, step, row, rows);
-    int64_t before = step->tile - run->plan->c_slots;
-    int64_t band = (row + rows - 1) / run->band_rows;
+    int64_t before = jk_run_tile_before(run, step->tile);
+    int64_t band = (row + rows - 1) / jk_run_product_of(run, step)->band_rows;
     jk_need stored = {JK_WAIT_BAND_STORED, band_taken, &run->bands_taken,
                       jk_run_band_number(run, before, band)};
     jask_status st = JASK_OK;
@@ -205,12 +207,11 @@ static jask_status compute_rows(jk_driver *d, const jk_step *step, int64_t s, in
  * band is left to wait for. */
 static int64_t rows_at_once(const jk_run *run, const jk_step *step)
 {
-    const jk_plan *plan = run->plan;
     double most = run->job->device->info.gemm_flops_max;
     double row_flops = 2.0 * (double)step->cols * (double)step->depth;
-    bool slot_busy = step->first && !step->load_c && step->tile >= plan->c_slots;
-    bool at_end = step->last && step->tile == plan->tiles - 1;
-    int64_t rows = slot_busy || at_end ? run->band_rows : step->rows;
+    bool slot_busy = step->first && !step->load_c && jk_run_tile_before(run, step->tile) >= 0;
+    bool at_end = step->last && step->tile == run->tiles - 1;
+    int64_t rows = slot_busy || at_end ? jk_run_product_of(run, step)->band_rows : step->rows;
     if (most > 0 && (double)rows * row_flops > most) {
         int64_t parts = (int64_t)((double)rows * row_flops / most) + 1;
         rows = jk_max(jk_ceil_div(rows, parts), 1);
@@ -236,7 +237,7 @@ static jask_status compute_step(jk_driver *d, const jk_step *step, int64_t s, ja
 static jask_status run_step(jk_driver *d, int64_t s, jask_error *err)
 {
     jk_run *run = d->run;
-    jk_step step = jk_plan_step_from(run->plan, run->job->first_tile, s);
+    jk_step step = jk_run_step(run, s);
     double start = jk_clock_seconds();
     jask_status st = await_loads(d, &step, s, err);
     if (!st)
@@ -281,8 +282,7 @@ static void fill_stats(const jk_driver *d, jk_run_stats *stats)
 
 jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask_error *err)
 {
-    const jk_plan *plan = product->plan;
-    int64_t first_step = product->first_tile * plan->kt;
+    int64_t first_step;
     jk_driver d = {.start = jk_clock_seconds()};
     jask_error mine;
     jask_status st;
@@ -292,14 +292,15 @@ jask_status jk_pipeline_run(const jk_product *product, jk_run_stats *stats, jask
     st = jk_run_open(product, &d.run, err);
     if (st)
         return st;
-    d.first_fraction = d.fraction = 0.99 * (double)first_step / (double)plan->steps;
-    for (int64_t s = first_step; !st && s < plan->steps; s++)
+    first_step = d.run->steps_issued;
+    d.first_fraction = d.fraction = 0.99 * (double)first_step / (double)d.run->steps;
+    for (int64_t s = first_step; !st && s < d.run->steps; s++)
         st = run_step(&d, s, err);
     stored.what = &d.run->bands_taken;
-    stored.number = plan->tiles * d.run->bands - 1;
+    stored.number = d.run->tiles * d.run->bands - 1;
     /* Hazard: what is still to be stored may fail. */
     if (!st)
-        st = wait_until(&d, stored, plan->steps, err);
+        st = wait_until(&d, stored, d.run->steps, err);
     /* Hazard: what was queued behind the last product may fail without anybody needing it. (All
      * uploads were waited for by products, these by downloads, and those by the writer.) */
     if (!st && jk_must_wait(JK_WAIT_COMPUTE_DRAINED))

@@ -3,7 +3,7 @@
 #ifndef JK_RUNTIME_PIPELINE_H
 #define JK_RUNTIME_PIPELINE_H
 
-#include "planner/plan.h"
+#include "planner/joint.h"
 #include "runtime/array.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
@@ -16,9 +16,17 @@ typedef struct jk_share {
     int64_t steps_before, steps_total;
 } jk_share;
 
-/* D = alpha * A * B + beta * C by `plan`. c.file is NULL unless plan->problem.read_c. */
+/* D = alpha * A * B + beta * C by `plan`. c.file is NULL unless the plan reads C.
+ *
+ * Or, of both gradients of a product, one by the steps of `joint`: the one for A runs, and has the one
+ * for B as `other`, whose matrices, types and beta are its own and all else as here. */
 typedef struct jk_product {
-    const jk_plan *plan;
+    const jk_plan *plan; /* NULL: joint */
+    const jk_joint *joint;
+    const struct jk_product *other;
+    jk_matrix
+        partial; /* where a joint plan keeps sums of D that are not finished: D itself, if it is
+                          of the type of sums */
     const jk_device_ref *device;
     const jask_context *ctx;   /* progress only */
     jk_matrix a, b, c, d;      /* of the first batch */
@@ -60,7 +68,8 @@ size_t jk_pipeline_reserve_bytes(const jk_device_info *info, uint64_t budget_byt
 int jk_pipeline_host_blocks(bool transposes_c, int io_threads);
 
 /* How many bytes lie together in the file of input 0 (A), 1 (B) or 2 (C) where the plan reads it:
- * rows of a panel, or a block where those are whole rows. */
+ * rows of a panel, or a block where those are whole rows. 0 for what the other product of a joint plan
+ * brings. */
 size_t jk_product_run_bytes(const jk_product *product, int input);
 
 /* Blocks until D's bytes are all written (not yet committed). After any failure every stage has

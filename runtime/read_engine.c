@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { INPUTS = 3, PRODUCTS = 2 };
+
+/* Of one product. */
 typedef struct engine {
-    jk_direct direct[3]; /* of A, B and C; fd -1 where it is read through the page cache */
+    jk_direct direct[INPUTS]; /* of A, B and C; fd -1 where it is read through the page cache */
     int inputs;
     char note[256];
 } engine;
@@ -24,12 +27,21 @@ static bool same_file(const jk_file *x, const jk_file *y)
 /* All inputs together, each file once. */
 static uint64_t input_bytes(const jk_product *product)
 {
-    const jk_file *a = product->a.file, *b = product->b.file, *c = product->c.file;
-    uint64_t bytes = a->bytes;
-    if (!same_file(a, b))
-        bytes += b->bytes;
-    if (c && !same_file(a, c) && !same_file(b, c))
-        bytes += c->bytes;
+    const jk_file *files[INPUTS * PRODUCTS];
+    uint64_t bytes = 0;
+    int count = 0;
+    for (const jk_product *p = product; p; p = p->other) {
+        const jk_file *of[INPUTS] = {p->a.file, p->b.file, p->c.file};
+        for (int i = 0; i < INPUTS; i++) {
+            bool seen = !of[i];
+            for (int j = 0; !seen && j < count; j++)
+                seen = same_file(of[i], files[j]);
+            if (!seen)
+                bytes += of[i]->bytes;
+            if (!seen)
+                files[count++] = of[i];
+        }
+    }
     return bytes;
 }
 
@@ -61,26 +73,34 @@ static void open_one(engine *e, jk_direct *direct, jk_matrix *matrix)
         snprintf(e->note, sizeof e->note, "%.255s", why.msg);
 }
 
-/* Decide, and point the product's matrices to what they are read with. */
-static void open_engine(engine *e, jask_context *ctx, jk_product *product)
+/* Whether to try at all; `*out_always`: even where it may not pay. */
+static bool goes_around(jask_context *ctx, const jk_product *product, bool *out_always)
 {
-    jk_matrix *inputs[3] = {&product->a, &product->b, &product->c};
     const char *word = jk_context_io(ctx);
-    bool always = strcmp(word, "direct") == 0;
-    *e = (engine){.direct = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
-    e->inputs = product->c.file ? 3 : 2;
-    if (!always && (strcmp(word, "pread") == 0 || !outgrow_memory(ctx, product)))
-        return;
-    for (int i = 0; i < e->inputs; i++)
-        if (always || (jk_product_run_bytes(product, i) >= JK_DIRECT_MIN &&
-                       jk_file_cached_share(inputs[i]->file) < CACHED_ENOUGH))
-            open_one(e, &e->direct[i], inputs[i]);
+    *out_always = strcmp(word, "direct") == 0;
+    return *out_always || (strcmp(word, "pread") != 0 && outgrow_memory(ctx, product));
 }
 
-static const char *close_engine(engine *e)
+/* Point one product's matrices to what they are read with. */
+static void open_engine(engine *e, jk_product *product, bool around, bool always)
+{
+    jk_matrix *inputs[INPUTS] = {&product->a, &product->b, &product->c};
+    *e = (engine){.direct = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
+    for (int i = 0; i < INPUTS; i++) {
+        size_t run = inputs[i]->file ? jk_product_run_bytes(product, i) : 0;
+        e->inputs += run > 0;
+        if (around && run > 0 &&
+            (always ||
+             (run >= JK_DIRECT_MIN && jk_file_cached_share(inputs[i]->file) < CACHED_ENOUGH)))
+            open_one(e, &e->direct[i], inputs[i]);
+    }
+}
+
+/* Returns how many inputs were read around the page cache. */
+static int close_engine(engine *e)
 {
     int direct = 0;
-    for (int i = 0; i < e->inputs; i++) {
+    for (int i = 0; i < INPUTS; i++) {
         if (e->direct[i].refused)
             snprintf(e->note, sizeof e->note,
                      "'%.160s' is read through the page cache: direct reads were refused",
@@ -88,23 +108,33 @@ static const char *close_engine(engine *e)
         direct += e->direct[i].used && !e->direct[i].refused;
         jk_direct_close(&e->direct[i]);
     }
-    return direct == 0 ? "pread" : direct == e->inputs ? "direct" : "mixed";
+    return direct;
 }
 
 jask_status jk_read_engine_run(const jk_product *product, jask_context *ctx, jk_run_stats *stats,
                                jask_error *err)
 {
-    jk_product reading = *product;
-    const char *name;
-    engine e;
+    jk_product reading[PRODUCTS] = {*product};
+    engine engines[PRODUCTS];
+    int products = product->other ? 2 : 1, inputs = 0, direct = 0;
+    bool always, around = goes_around(ctx, product, &always);
     jask_status st;
-    open_engine(&e, ctx, &reading);
-    st = jk_pipeline_run(&reading, stats, err);
-    name = close_engine(&e);
+    if (product->other) {
+        reading[1] = *product->other;
+        reading[0].other = &reading[1];
+    }
+    for (int i = 0; i < products; i++) {
+        open_engine(&engines[i], &reading[i], around, always);
+        inputs += engines[i].inputs;
+    }
+    st = jk_pipeline_run(&reading[0], stats, err);
+    for (int i = 0; i < products; i++)
+        direct += close_engine(&engines[i]);
     if (st)
         return st;
-    stats->io_engine = name;
-    if (!stats->note[0])
-        memcpy(stats->note, e.note, sizeof stats->note);
+    stats->io_engine = direct == 0 ? "pread" : direct == inputs ? "direct" : "mixed";
+    for (int i = 0; i < products; i++)
+        if (!stats->note[0])
+            memcpy(stats->note, engines[i].note, sizeof stats->note);
     return JASK_OK;
 }

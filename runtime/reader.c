@@ -18,73 +18,53 @@ typedef struct jk_piece {
     int64_t slot_ld;
 } jk_piece;
 
-/* The window of operand `op`'s matrix, in its stored form, that the step uses. */
-static jk_window stored_window(const jk_run *run, int op, const jk_step *step)
+/* The window of operand `op`'s matrix, in its stored form, that the step uses; `trans`: that is the
+ * transpose. */
+static jk_window stored_window(int op, bool trans, const jk_step *step)
 {
-    const jk_product *job = run->job;
-    jk_window w;
-    bool trans;
-    if (op == JK_OPERAND_A) {
-        w = (jk_window){step->row, step->depth_start, step->rows, step->depth};
-        trans = job->a.trans;
-    } else if (op == JK_OPERAND_B) {
-        w = (jk_window){step->depth_start, step->col, step->depth, step->cols};
-        trans = job->b.trans;
-    } else {
-        w = (jk_window){step->row, step->col, step->rows, step->cols};
-        trans = job->c.trans;
-    }
+    jk_window w =
+        op == JK_OPERAND_A   ? (jk_window){step->row, step->depth_start, step->rows, step->depth}
+        : op == JK_OPERAND_B ? (jk_window){step->depth_start, step->col, step->depth, step->cols}
+                             : (jk_window){step->row, step->col, step->rows, step->cols};
     return trans ? (jk_window){w.col, w.row, w.cols, w.rows} : w;
 }
 
 void jk_run_slot_shape(const jk_run *run, int op, const jk_step *step, int64_t *rows, int64_t *cols)
 {
-    jk_window w = stored_window(run, op, step);
-    bool turn = op == JK_OPERAND_C && run->job->c.trans;
-    *rows = turn ? w.cols : w.rows;
-    *cols = turn ? w.rows : w.cols;
+    const jk_product *job = jk_run_product_of(run, step)->job;
+    bool trans = op == JK_OPERAND_A ? job->a.trans : op == JK_OPERAND_B && job->b.trans;
+    jk_window w = stored_window(op, trans, step);
+    *rows = w.rows;
+    *cols = w.cols;
+}
+
+/* One that no edge cuts off. */
+static jk_step whole_step(const jk_product *product)
+{
+    const jk_plan *plan = product->plan;
+    int which = product->other ? JK_ROWS : JK_COLS;
+    return product->joint ? jk_joint_step(product->joint, which == product->joint->stays)
+                          : (jk_step){.rows = plan->bm, .cols = plan->bn, .depth = plan->bk};
 }
 
 size_t jk_product_run_bytes(const jk_product *product, int input)
 {
-    const jk_plan *plan = product->plan;
+    const jk_step step = whole_step(product);
     const jk_matrix *m = input == JK_OPERAND_A   ? &product->a
                          : input == JK_OPERAND_B ? &product->b
                                                  : &product->c;
-    int64_t across = input == JK_OPERAND_A ? plan->bk : plan->bn;
-    int64_t down = input == JK_OPERAND_B ? plan->bk : plan->bm;
+    if (product->joint && input != JK_OPERAND_C && !jk_step_loads(&step, input))
+        return 0;
+    int64_t across = input == JK_OPERAND_A ? step.depth : step.cols;
+    int64_t down = input == JK_OPERAND_B ? step.depth : step.rows;
     int64_t cols = m->trans ? down : across;
     size_t bytes = (size_t)cols * jask_dtype_size(m->dtype);
     return cols >= m->cols || bytes > product->block_bytes ? product->block_bytes : bytes;
 }
 
-jk_matrix jk_run_matrix(const jk_run *run, int array, int64_t batch)
+jk_pieces jk_run_pieces(const jk_run *run, size_t elem_bytes, int64_t rows, int64_t cols)
 {
-    const jk_product *job = run->job;
-    const jk_matrix *first = array == JK_ARRAY_A   ? &job->a
-                             : array == JK_ARRAY_B ? &job->b
-                             : array == JK_ARRAY_C ? &job->c
-                                                   : &job->d;
-    return job->batches ? jk_batch_matrix(job->batches, array, first, batch) : *first;
-}
-
-bool jk_step_loads(const jk_step *step, int op)
-{
-    return op == JK_OPERAND_A ? step->load_a : op == JK_OPERAND_B ? step->load_b : step->load_c;
-}
-
-jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op)
-{
-    if (op == JK_OPERAND_C)
-        return &run->slots[op][step->c_slot];
-    if (op == JK_OPERAND_A || run->plan->b_slots == 0)
-        return &run->slots[JK_OPERAND_A][step->a_slot];
-    return &run->slots[op][step->b_slot];
-}
-
-jk_pieces jk_run_pieces(const jk_run *run, int op, int64_t rows, int64_t cols)
-{
-    int64_t block = (int64_t)(run->block_bytes / run->elem_bytes[op]);
+    int64_t block = (int64_t)(run->block_bytes / elem_bytes);
     jk_pieces p = {.rows = rows, .cols = cols};
     p.piece_cols = jk_min(cols, block);
     p.piece_rows = jk_min(rows, block / p.piece_cols);
@@ -103,8 +83,8 @@ jk_window jk_piece_window(const jk_pieces *p, int64_t index)
 /* With the lock held: move run->next to the next load there is. False at the end of the plan. */
 static bool find_load(jk_run *run, jk_step *step)
 {
-    while (run->next.step < run->plan->steps) {
-        *step = jk_plan_step_from(run->plan, run->job->first_tile, run->next.step);
+    while (run->next.step < run->steps) {
+        *step = jk_run_step(run, run->next.step);
         for (; run->next.operand < JK_OPERANDS; run->next.operand++)
             if (jk_step_loads(step, run->next.operand))
                 return true;
@@ -127,7 +107,7 @@ static bool take_piece(jk_run *run, jk_piece *out)
         return false;
     op = run->next.operand;
     jk_run_slot_shape(run, op, &step, &rows, &cols);
-    pieces = jk_run_pieces(run, op, rows, cols);
+    pieces = jk_run_pieces(run, jk_run_product_of(run, &step)->elem_bytes[op], rows, cols);
     out->op = op;
     out->step = step;
     out->slot = jk_run_slot(run, &step, op);
@@ -136,7 +116,7 @@ static bool take_piece(jk_run *run, jk_piece *out)
     out->serial = run->next.serial++;
     out->release_step = out->slot->last_use;
     out->part = jk_piece_window(&pieces, run->next.piece);
-    out->slot_ld = jk_run_slot_ld(run, op, cols);
+    out->slot_ld = jk_run_slot_ld(run, &step, op, cols);
     if (++run->next.piece == pieces.count) {
         run->next.piece = 0;
         run->next.load++;
@@ -155,6 +135,23 @@ static void note_wait(jk_reader *reader, const jk_piece *p, double start)
                   p->load, start, end);
 }
 
+static int64_t last_band(const jk_run *run, const jk_piece *p)
+{
+    return (p->part.row + p->part.rows - 1) / jk_run_product_of(run, &p->step)->band_rows;
+}
+
+/* With the lock held: until the bands of a tile down to the piece's last have left their slot and are in
+ * the file. False when the run stops. */
+static bool wait_band_taken(jk_run *run, jk_wait wait, const jk_piece *p, int64_t tile)
+{
+    bool go = true;
+    while (jk_must_wait(wait) && go &&
+           run->bands_taken <= jk_run_band_number(run, tile, last_band(run, p)))
+        go = jk_run_wait(run);
+    jk_take(wait, &run->bands_taken);
+    return go;
+}
+
 /* Hazard: overwriting a slot that products still read, or a tile that is still to be stored. False
  * when the run stops. */
 static bool wait_slot_free(jk_reader *reader, const jk_piece *p)
@@ -164,13 +161,9 @@ static bool wait_slot_free(jk_reader *reader, const jk_piece *p)
     bool go = true;
     pthread_mutex_lock(&run->lock);
     if (p->op == JK_OPERAND_C) {
-        int64_t before = p->step.tile - run->plan->c_slots;
-        int64_t band = (p->part.row + p->part.rows - 1) / run->band_rows;
-        while (jk_must_wait(JK_WAIT_TILE_STORED) && go && before >= 0 &&
-               run->bands_taken <= jk_run_band_number(run, before, band))
-            go = jk_run_wait(run);
+        int64_t before = jk_run_tile_before(run, p->step.tile);
         if (before >= 0)
-            jk_take(JK_WAIT_TILE_STORED, &run->bands_taken);
+            go = wait_band_taken(run, JK_WAIT_TILE_STORED, p, before);
     } else {
         while (jk_must_wait(JK_WAIT_STEP_ISSUED) && go && run->steps_issued <= p->release_step)
             go = jk_run_wait(run);
@@ -183,19 +176,35 @@ static bool wait_slot_free(jk_reader *reader, const jk_piece *p)
     return go;
 }
 
+/* Hazard: reading sums that are still to be written. False when the run stops. */
+static bool wait_sums_stored(jk_reader *reader, const jk_piece *p)
+{
+    jk_run *run = reader->run;
+    double start = jk_clock_seconds();
+    bool go;
+    if (p->op != JK_OPERAND_C || !p->step.from_partial)
+        return true;
+    pthread_mutex_lock(&run->lock);
+    go = wait_band_taken(run, JK_WAIT_SUMS_STORED, p,
+                         jk_joint_tile_continued(run->joint, p->step.tile));
+    pthread_mutex_unlock(&run->lock);
+    note_wait(reader, p, start);
+    return go;
+}
+
 /* A piece of a C stored as its transpose: read as it lies, turned on the way to dst. */
 static jask_status read_turned(jk_reader *reader, const jk_piece *p, const jk_matrix *m, char *dst,
                                int64_t ld, jask_error *err)
 {
     jk_run *run = reader->run;
     char *bounce = run->bounce + (size_t)reader->index * run->block_bytes;
-    jk_window w = stored_window(run, p->op, &p->step);
+    jk_window w = stored_window(p->op, true, &p->step);
     jask_status st;
     w = (jk_window){w.row + p->part.col, w.col + p->part.row, p->part.cols, p->part.rows};
     st = jk_matrix_read(m, &w, bounce, p->part.rows, &run->file_read_bytes, err);
     if (!st)
         jk_transpose(dst, ld, bounce, p->part.rows, p->part.cols, p->part.rows,
-                     run->elem_bytes[p->op]);
+                     jk_run_product_of(run, &p->step)->elem_bytes[p->op]);
     return st;
 }
 
@@ -204,13 +213,13 @@ static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, i
                               jask_error *err)
 {
     static const char *const names[JK_OPERANDS] = {"read A", "read B", "read C"};
-    const jk_matrix m = jk_run_matrix(reader->run, p->op, p->step.batch);
+    const jk_matrix m = jk_run_matrix(reader->run, &p->step, p->op);
     double start = jk_clock_seconds(), end;
     jask_status st;
     if (p->op == JK_OPERAND_C && m.trans) {
         st = read_turned(reader, p, &m, dst, ld, err);
     } else {
-        jk_window w = stored_window(reader->run, p->op, &p->step);
+        jk_window w = stored_window(p->op, m.trans, &p->step);
         w = (jk_window){w.row + p->part.row, w.col + p->part.col, p->part.rows, p->part.cols};
         st = jk_matrix_read(&m, &w, dst, ld, &reader->run->file_read_bytes, err);
     }
@@ -225,7 +234,8 @@ static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, i
  * between them stay in order. */
 static jask_status queue_upload(jk_run *run, const jk_piece *p, jk_block *block, jask_error *err)
 {
-    size_t size = run->elem_bytes[p->op], pitch = (size_t)p->slot_ld * size;
+    size_t size = jk_run_product_of(run, &p->step)->elem_bytes[p->op],
+           pitch = (size_t)p->slot_ld * size;
     size_t row_bytes = (size_t)p->part.cols * size;
     jk_copy copy = {
         .dst = p->slot->mem + (size_t)p->part.row * pitch + (size_t)p->part.col * size,
@@ -256,7 +266,8 @@ static jask_status finish_piece(jk_run *run, const jk_piece *p, jask_error *err)
         slot->load = p->load;
         slot->pieces_left = p->load_pieces;
     }
-    run->h2d_bytes += (uint64_t)p->part.rows * (uint64_t)p->part.cols * run->elem_bytes[p->op];
+    run->h2d_bytes += (uint64_t)p->part.rows * (uint64_t)p->part.cols *
+                      jk_run_product_of(run, &p->step)->elem_bytes[p->op];
     if (slot->pieces_left == 1) {
         run->h2d_pages++;
         st = run->dev->event_record(slot->filled, run->up, err);
@@ -290,6 +301,8 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
     if (jk_must_wait(JK_WAIT_BLOCK_UPLOADED))
         st = run->dev->event_wait(block->free, err);
     note_wait(reader, p, start);
+    if (!st && !wait_sums_stored(reader, p))
+        return JASK_OK;
     if (!st)
         st = read_piece(reader, p, block->mem, p->part.cols, err);
     if (st || !wait_slot_free(reader, p))
@@ -309,10 +322,10 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
 static jask_status deliver_direct(jk_reader *reader, const jk_piece *p, jask_error *err)
 {
     jk_run *run = reader->run;
-    size_t at =
-        ((size_t)p->part.row * (size_t)p->slot_ld + (size_t)p->part.col) * run->elem_bytes[p->op];
+    size_t at = ((size_t)p->part.row * (size_t)p->slot_ld + (size_t)p->part.col) *
+                jk_run_product_of(run, &p->step)->elem_bytes[p->op];
     jask_status st;
-    if (!wait_slot_free(reader, p))
+    if (!wait_slot_free(reader, p) || !wait_sums_stored(reader, p))
         return JASK_OK;
     st = read_piece(reader, p, p->slot->mem + at, p->slot_ld, err);
     if (st)

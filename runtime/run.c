@@ -8,12 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-/* A tile is stored in this many bands, so that a slot can be filled again from the top while its
- * lower bands are still on their way to the file. */
-#define BANDS 8
-/* Bands of fewer rows would make products inefficient. */
-#define BAND_ROWS_MIN 256
-
 /* Pinned memory is asked for in ever smaller blocks down to this. */
 #define RING_BLOCK_MIN ((size_t)4096)
 #define RING_BLOCK_ALIGN ((size_t)64)
@@ -36,67 +30,78 @@ bool jk_run_wait(jk_run *run)
     return !run->stop;
 }
 
-static int64_t choose_band_rows(const jk_plan *plan)
+/* Whether a pool holds tiles of D. */
+static bool holds_tiles(const jk_run *run, const jk_pool *pool)
 {
-    return jk_min(plan->bm, jk_max(jk_ceil_div(plan->bm, BANDS), BAND_ROWS_MIN));
+    for (int i = 0; i < run->product_count; i++)
+        if (run->products[i].pools[JK_OPERAND_C] == pool)
+            return true;
+    return false;
 }
 
-static jask_status open_slots(jk_run *run, int op, int64_t count, uint64_t bytes, char **mem,
+static jask_status open_bands(const jk_run *run, jk_slot *slot, jask_error *err)
+{
+    jask_status st = JASK_OK;
+    slot->computed = calloc((size_t)run->bands, sizeof *slot->computed);
+    if (!slot->computed)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory to keep track of %lld bands",
+                       (long long)run->bands);
+    for (int64_t i = 0; !st && i < run->bands; i++)
+        st = run->dev->event_open(run->job->device->dev, &slot->computed[i], err);
+    return st;
+}
+
+static jask_status open_slots(jk_run *run, jk_pool *pool, int64_t count, uint64_t bytes, char **mem,
                               jask_error *err)
 {
     jk_device *dev = run->job->device->dev;
+    bool tiles = holds_tiles(run, pool);
     jask_status st = JASK_OK;
     if (count == 0) /* B's panels are A's */
         return JASK_OK;
-    run->slots[op] = calloc((size_t)count, sizeof *run->slots[op]);
-    if (!run->slots[op])
+    pool->slots = calloc((size_t)count, sizeof *pool->slots);
+    if (!pool->slots)
         return jk_fail(err, JASK_ERR_NOMEM, "no memory to keep track of %lld slots",
                        (long long)count);
-    run->slot_count[op] = count;
+    pool->count = count;
     for (int64_t i = 0; !st && i < count; i++) {
-        jk_slot *slot = &run->slots[op][i];
+        jk_slot *slot = &pool->slots[i];
         slot->mem = *mem;
         slot->last_use = -1;
         slot->load = -1; /* zeros would say that load 0 has arrived */
         *mem += bytes;
         st = run->dev->event_open(dev, &slot->filled, err);
-        if (!st && op != JK_OPERAND_C)
-            st = run->dev->event_open(dev, &slot->released, err);
+        if (!st)
+            st = tiles ? open_bands(run, slot, err)
+                       : run->dev->event_open(dev, &slot->released, err);
     }
     return st;
 }
 
-static jask_status open_bands(jk_run *run, jask_error *err)
+static void close_slots(const jk_run *run, jk_pool *pool)
 {
-    int64_t count = run->plan->c_slots * run->bands;
-    jask_status st = JASK_OK;
-    run->computed = calloc((size_t)count, sizeof *run->computed);
-    if (!run->computed)
-        return jk_fail(err, JASK_ERR_NOMEM, "no memory to keep track of %lld bands",
-                       (long long)count);
-    for (int64_t i = 0; !st && i < count; i++)
-        st = run->dev->event_open(run->job->device->dev, &run->computed[i], err);
-    return st;
-}
-
-static void close_bands(jk_run *run)
-{
-    for (int64_t i = 0; run->computed && i < run->plan->c_slots * run->bands; i++)
-        run->dev->event_close(run->computed[i]);
-    free(run->computed);
+    for (int64_t i = 0; i < pool->count; i++) {
+        jk_slot *slot = &pool->slots[i];
+        run->dev->event_close(slot->filled);
+        run->dev->event_close(slot->released);
+        for (int64_t band = 0; slot->computed && band < run->bands; band++)
+            run->dev->event_close(slot->computed[band]);
+        free(slot->computed);
+    }
+    free(pool->slots);
 }
 
 static jask_status open_arena(jk_run *run, jask_error *err)
 {
     const jk_plan *plan = run->plan;
-    uint64_t a = jk_plan_a_slot_bytes(plan), b = jk_plan_b_slot_bytes(plan);
-    uint64_t c = jk_plan_c_slot_bytes(plan);
+    uint64_t peak = run->joint ? run->joint->peak_bytes : plan->peak_bytes;
+    uint64_t reserve = run->joint ? run->joint->reserve_bytes : plan->reserve_bytes;
     char *mem;
     void *arena;
     jask_status st;
-    size_t slot_bytes = (size_t)(plan->peak_bytes - plan->reserve_bytes);
+    size_t slot_bytes = (size_t)(peak - reserve);
     /* With host memory the reserve is for `bounce`. */
-    size_t workspace_bytes = run->staged ? (size_t)plan->reserve_bytes : 0;
+    size_t workspace_bytes = run->staged ? (size_t)reserve : 0;
     size_t bytes = slot_bytes + workspace_bytes;
     st = run->dev->mem_alloc(run->job->device->dev, bytes, &arena, err);
     if (st)
@@ -107,13 +112,11 @@ static jask_status open_arena(jk_run *run, jask_error *err)
     run->workspace = workspace_bytes > 0 ? run->arena : NULL;
     run->workspace_bytes = workspace_bytes;
     mem = run->arena + workspace_bytes;
-    st = open_slots(run, JK_OPERAND_A, plan->a_slots, a, &mem, err);
-    if (!st)
-        st = open_slots(run, JK_OPERAND_B, plan->b_slots, b, &mem, err);
-    if (!st)
-        st = open_slots(run, JK_OPERAND_C, plan->c_slots, c, &mem, err);
-    if (!st)
-        st = open_bands(run, err);
+    for (int pool = 0; !st && pool < JK_POOLS; pool++) {
+        int64_t count;
+        uint64_t each = jk_run_slot_bytes(run, pool, &count);
+        st = open_slots(run, &run->pools[pool], count, each, &mem, err);
+    }
     return st;
 }
 
@@ -235,6 +238,15 @@ static jask_status start_threads(jk_run *run, jask_error *err)
     return st;
 }
 
+/* Whether a C is stored as its transpose. */
+static bool turns_c(const jk_run *run)
+{
+    for (int i = 0; i < run->product_count; i++)
+        if (run->products[i].job->c.file && run->products[i].job->c.trans)
+            return true;
+    return false;
+}
+
 jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
 {
     jk_run *run = calloc(1, sizeof *run);
@@ -243,15 +255,12 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
         return jk_fail(err, JASK_ERR_NOMEM, "no memory for a run");
     run->job = job;
     run->plan = job->plan;
+    run->joint = job->joint;
     run->dev = job->device->table;
     run->staged = !job->device->info.host_memory;
-    run->elem_bytes[JK_OPERAND_A] = jask_dtype_size(jk_memory_type(&job->a));
-    run->elem_bytes[JK_OPERAND_B] = jask_dtype_size(jk_memory_type(&job->b));
-    run->elem_bytes[JK_OPERAND_C] = jask_dtype_size(jk_memory_type(&job->d));
     run->block_bytes = job->block_bytes;
-    run->band_rows = choose_band_rows(job->plan);
-    run->bands = jk_ceil_div(job->plan->bm, run->band_rows);
-    run->next.step = run->steps_issued = job->first_tile * job->plan->kt;
+    jk_run_lay_out(run);
+    run->next.step = run->steps_issued = run->plan ? job->first_tile * run->plan->kt : 0;
     run->bands_posted = run->bands_taken = jk_run_band_number(run, job->first_tile, 0);
     pthread_mutex_init(&run->lock, NULL);
     jk_cond_init(&run->changed);
@@ -260,7 +269,7 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
         st = open_arena(run, err);
     if (!st && run->staged)
         st = open_ring(run, err);
-    if (!st && job->c.file && job->c.trans) {
+    if (!st && turns_c(run)) {
         run->bounce_bytes = (size_t)job->io_threads * run->block_bytes;
         run->bounce = malloc(run->bounce_bytes);
         if (!run->bounce)
@@ -303,14 +312,8 @@ void jk_run_close(jk_run *run)
     run->dev->queue_close(run->up);
     run->dev->queue_close(run->compute);
     run->dev->queue_close(run->down);
-    for (int op = 0; op < JK_OPERANDS; op++) {
-        for (int64_t i = 0; i < run->slot_count[op]; i++) {
-            run->dev->event_close(run->slots[op][i].filled);
-            run->dev->event_close(run->slots[op][i].released);
-        }
-        free(run->slots[op]);
-    }
-    close_bands(run);
+    for (int pool = 0; pool < JK_POOLS; pool++)
+        close_slots(run, &run->pools[pool]);
     close_ring(run);
     free(run->bounce);
     run->dev->mem_free(dev, run->arena, run->arena_bytes);

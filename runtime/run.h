@@ -20,13 +20,31 @@ enum {
  * the products from the step it was filled for to its last use. */
 typedef struct jk_slot {
     char *mem;
-    int64_t last_use;   /* readers' view: last step, of those looked at, whose product uses it */
-    jk_event *filled;   /* upload queue: what was last loaded into it is complete */
-    jk_event *released; /* A and B, compute queue: products queued so far have read it */
+    int64_t last_use;    /* readers' view: last step, of those looked at, whose product uses it */
+    jk_event *filled;    /* upload queue: what was last loaded into it is complete */
+    jk_event *released;  /* A and B, compute queue: products queued so far have read it */
+    jk_event **computed; /* D, compute queue: a band of the tile is; for each band of a tile */
     /* The last panel or tile of which a piece has come. Loads are numbered in plan order. */
     int64_t load;
     int64_t pieces_left; /* 0: all are queued on (or, with host memory, in) the device */
 } jk_slot;
+
+/* The slots of one array. */
+typedef struct jk_pool {
+    jk_slot *slots;
+    int64_t count;
+} jk_pool;
+
+enum { JK_RUN_PRODUCTS = 2, JK_POOLS = JK_JOINT_POOLS };
+
+/* One of the products that a run makes. */
+typedef struct jk_run_product {
+    const jk_product *job;
+    size_t elem_bytes[JK_OPERANDS]; /* on the device; C's are D's, too */
+    jk_pool *pools[JK_OPERANDS];    /* B's may be A's, or another product's */
+    int64_t rows, cols;             /* of a tile of D that no edge cuts off */
+    int64_t band_rows;              /* it is stored in bands of so many */
+} jk_run_product;
 
 /* A staging block beside a device with memory of its own. */
 typedef struct jk_block {
@@ -36,21 +54,22 @@ typedef struct jk_block {
 } jk_block;
 
 typedef struct jk_run {
-    const jk_product *job;
-    const jk_plan *plan;
+    const jk_product *job; /* the first, or only one: what all products of the run have in common */
+    const jk_plan *plan;   /* NULL: joint */
+    const jk_joint *joint;
     const jk_device_table *dev;
     bool staged;
-    size_t elem_bytes[JK_OPERANDS]; /* on the device; C's are D's, too */
     size_t block_bytes; /* job->block_bytes, or less where so much pinned memory was refused */
-    int64_t bands, band_rows; /* a tile of D is stored in bands of rows */
+    jk_run_product products[JK_RUN_PRODUCTS];
+    int product_count;
+    int64_t steps, tiles; /* of the plan */
+    int64_t bands;        /* of a tile of D, the most that there are */
 
     char *arena; /* one device allocation for all slots, and the workspace of products */
     size_t arena_bytes;
     char *workspace;
     size_t workspace_bytes;
-    jk_slot *slots[JK_OPERANDS];
-    int64_t slot_count[JK_OPERANDS];
-    jk_event **computed; /* compute queue: a band of D is; for each slot of D and band of a tile */
+    jk_pool pools[JK_POOLS];
     jk_queue *up, *compute, *down;
     jk_block *ring; /* staged: io_threads * 2 blocks for uploads, then 2 for downloads */
     int ring_up, ring_down;
@@ -107,6 +126,22 @@ typedef struct jk_reader {
     double busy_seconds, stall_seconds;
 } jk_reader;
 
+/* run_plan.c: what the plan says. */
+
+/* Describe products and pools, without slots, by the job's plan. */
+void jk_run_lay_out(jk_run *run);
+/* Bytes of a slot of a pool, and how many there are. */
+uint64_t jk_run_slot_bytes(const jk_run *run, int pool, int64_t *out_count);
+jk_step jk_run_step(const jk_run *run, int64_t s);
+/* Some step of a tile; and the tile that was in its slot before, -1 where none was. */
+jk_step jk_run_tile(const jk_run *run, int64_t tile);
+int64_t jk_run_tile_before(const jk_run *run, int64_t tile);
+
+static inline const jk_run_product *jk_run_product_of(const jk_run *run, const jk_step *step)
+{
+    return &run->products[step->product];
+}
+
 /* Whether a step loads operand `op`, and the slot it uses: B's may be A's. */
 bool jk_step_loads(const jk_step *step, int op);
 jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op);
@@ -114,8 +149,8 @@ jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op);
 void *jk_reader_main(void *arg);
 void *jk_writer_main(void *arg);
 
-/* An array of the product (JK_ARRAY_A, ...) in one batch. */
-jk_matrix jk_run_matrix(const jk_run *run, int array, int64_t batch);
+/* Where a step's panel or tile of an array (JK_ARRAY_A, ...) lies. */
+jk_matrix jk_run_matrix(const jk_run *run, const jk_step *step, int array);
 
 /* How the step's panel or tile of operand `op` lies in its slot: rows x cols, dense. A and B keep
  * their stored form, transposed or not; C and D are m x n. */
@@ -124,9 +159,9 @@ void jk_run_slot_shape(const jk_run *run, int op, const jk_step *step, int64_t *
 
 /* Elements from row to row in a slot. Tiles of D all use that of the widest: then a band lies where
  * the same band of every other tile lies, and may be overwritten once that one is taken. */
-static inline int64_t jk_run_slot_ld(const jk_run *run, int op, int64_t cols)
+static inline int64_t jk_run_slot_ld(const jk_run *run, const jk_step *step, int op, int64_t cols)
 {
-    return op == JK_OPERAND_C ? run->plan->bn : cols;
+    return op == JK_OPERAND_C ? jk_run_product_of(run, step)->cols : cols;
 }
 
 /* How rows x cols elements are cut into pieces of at most one block: whole rows while a row fits,
@@ -137,7 +172,7 @@ typedef struct jk_pieces {
     int64_t count;
 } jk_pieces;
 
-jk_pieces jk_run_pieces(const jk_run *run, int op, int64_t rows, int64_t cols);
+jk_pieces jk_run_pieces(const jk_run *run, size_t elem_bytes, int64_t rows, int64_t cols);
 jk_window jk_piece_window(const jk_pieces *pieces, int64_t index);
 
 /* Band `band` of tile `tile`, numbered over the whole run in the order of computing. */

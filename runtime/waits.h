@@ -25,6 +25,7 @@ typedef enum jk_wait {
     JK_WAIT_C_DELIVERED,
     JK_WAIT_STEP_ISSUED,  /* queuing a copy to a slot: for the queuing of products that use it */
     JK_WAIT_TILE_STORED,  /* loading C into a slot: for the bands of the tile before */
+    JK_WAIT_SUMS_STORED,  /* reading sums that are not finished: for the writing of them */
     JK_WAIT_BAND_STORED,  /* a product that overwrites a band: for the same band before */
     JK_WAIT_BLOCK_QUEUED, /* using a staging block: for the queuing of the copy out of it */
     JK_WAIT_BAND_POSTED,  /* storing a band: for the queuing of its products */

@@ -6,7 +6,9 @@
 #include "runtime/write_behind.h"
 
 typedef struct jk_band {
-    jk_step step;      /* the first of its tile */
+    jk_step step; /* one of its tile */
+    const jk_run_product *product;
+    size_t elem_bytes;
     int64_t row, rows; /* within the tile; rows 0 when a short tile has fewer bands */
     char *mem;
     jk_event *computed;
@@ -14,14 +16,15 @@ typedef struct jk_band {
 
 static jk_band describe_band(const jk_run *run, int64_t number)
 {
-    jk_band band;
-    int64_t tile = number / run->bands;
-    band.step = jk_plan_step(run->plan, tile * run->plan->kt);
-    band.row = number % run->bands * run->band_rows;
-    band.rows = jk_max(0, jk_min(run->band_rows, band.step.rows - band.row));
-    band.mem = run->slots[JK_OPERAND_C][band.step.c_slot].mem +
-               (size_t)(band.row * run->plan->bn) * run->elem_bytes[JK_OPERAND_C];
-    band.computed = run->computed[band.step.c_slot * run->bands + number % run->bands];
+    jk_band band = {.step = jk_run_tile(run, number / run->bands)};
+    const jk_slot *slot = jk_run_slot(run, &band.step, JK_OPERAND_C);
+    int64_t nth = number % run->bands;
+    band.product = jk_run_product_of(run, &band.step);
+    band.elem_bytes = band.product->elem_bytes[JK_OPERAND_C];
+    band.row = nth * band.product->band_rows;
+    band.rows = jk_max(0, jk_min(band.product->band_rows, band.step.rows - band.row));
+    band.mem = slot->mem + (size_t)(band.row * band.product->cols) * band.elem_bytes;
+    band.computed = slot->computed[nth];
     return band;
 }
 
@@ -32,7 +35,7 @@ static jask_status write_part(jk_run *run, const jk_band *band, const jk_window 
 {
     jk_window w = {band->step.row + band->row + part->row, band->step.col + part->col, part->rows,
                    part->cols};
-    const jk_matrix d = jk_run_matrix(run, JK_ARRAY_D, band->step.batch);
+    const jk_matrix d = jk_run_matrix(run, &band->step, JK_ARRAY_D);
     jask_status st = jk_matrix_narrow(&d, &w, src, ld, err);
     return st ? st : jk_matrix_write(&d, &w, src, ld, &run->file_write_bytes, err);
 }
@@ -41,12 +44,11 @@ static jask_status write_part(jk_run *run, const jk_band *band, const jk_window 
 static jask_status fetch_part(jk_run *run, const jk_band *band, const jk_window *part,
                               jk_block *block, jask_error *err)
 {
-    size_t pitch = (size_t)run->plan->bn * run->elem_bytes[JK_OPERAND_C];
-    size_t row_bytes = (size_t)part->cols * run->elem_bytes[JK_OPERAND_C];
+    size_t pitch = (size_t)band->product->cols * band->elem_bytes;
+    size_t row_bytes = (size_t)part->cols * band->elem_bytes;
     jk_copy copy = {
         .dst = block->mem,
-        .src = band->mem + (size_t)part->row * pitch +
-               (size_t)part->col * run->elem_bytes[JK_OPERAND_C],
+        .src = band->mem + (size_t)part->row * pitch + (size_t)part->col * band->elem_bytes,
         .dst_pitch = row_bytes,
         .src_pitch = pitch,
         .row_bytes = row_bytes,
@@ -60,7 +62,7 @@ static jask_status fetch_part(jk_run *run, const jk_band *band, const jk_window 
 static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *err)
 {
     jk_block *blocks = run->ring + run->ring_up;
-    jk_pieces pieces = jk_run_pieces(run, JK_OPERAND_C, band->rows, band->step.cols);
+    jk_pieces pieces = jk_run_pieces(run, band->elem_bytes, band->rows, band->step.cols);
     jask_status st = JASK_OK;
     /* Hazard: the products of this band are queued but not done. */
     if (jk_must_wait(JK_WAIT_BAND_COMPUTED))
@@ -86,21 +88,23 @@ static jask_status store_staged(jk_run *run, const jk_band *band, jask_error *er
 static jask_status store_direct(jk_run *run, const jk_band *band, jask_error *err)
 {
     jk_window whole = {0, 0, band->rows, band->step.cols};
-    return write_part(run, band, &whole, band->mem, run->plan->bn, err);
+    return write_part(run, band, &whole, band->mem, band->product->cols, err);
 }
 
+/* `behind` holds one for each product. */
 static jask_status store_band(jk_run *run, const jk_band *band, jk_write_behind *behind,
                               jask_error *err)
 {
-    uint64_t bytes =
-        (uint64_t)band->rows * (uint64_t)band->step.cols * run->elem_bytes[JK_OPERAND_C];
+    uint64_t bytes = (uint64_t)band->rows * (uint64_t)band->step.cols * band->elem_bytes;
     jask_status st;
     if (band->rows == 0)
         return JASK_OK;
     st = run->staged ? store_staged(run, band, err) : store_direct(run, band, err);
     if (st)
         return st;
-    st = jk_write_behind_add(behind, bytes, err);
+    /* Sums that come again need not be on the disk. */
+    if (!band->step.to_partial)
+        st = jk_write_behind_add(&behind[band->step.product], bytes, err);
     if (st)
         return st;
     pthread_mutex_lock(&run->lock);
@@ -113,11 +117,13 @@ static jask_status store_band(jk_run *run, const jk_band *band, jk_write_behind 
 void *jk_writer_main(void *arg)
 {
     jk_run *run = arg;
-    int64_t total = run->plan->tiles * run->bands;
-    jk_write_behind behind =
-        jk_write_behind_of(run->job->d.file, run->job->ctx, run->job->resume != NULL);
+    int64_t total = run->tiles * run->bands;
+    jk_write_behind behind[JK_RUN_PRODUCTS];
     double free_since = jk_clock_seconds();
     jask_error err;
+    for (int i = 0; i < run->product_count; i++)
+        behind[i] = jk_write_behind_of(run->products[i].job->d.file, run->job->ctx,
+                                       run->job->resume != NULL);
     jk_placement_bind_thread(run->job->device->info.near);
     pthread_mutex_lock(&run->lock);
     while (!run->stop && run->bands_taken < total) {
@@ -136,7 +142,7 @@ void *jk_writer_main(void *arg)
         pthread_mutex_unlock(&run->lock);
         jk_trace_span(run->job->trace, JK_TRACK_WRITER, "wait", "band", number, free_since, start);
         band = describe_band(run, number);
-        st = store_band(run, &band, &behind, &err);
+        st = store_band(run, &band, behind, &err);
         if (!st && run->job->resume && (number + 1) % run->bands == 0)
             st = jk_resume_tile_done(run->job->resume, number / run->bands, &err);
         if (st)

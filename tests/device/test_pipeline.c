@@ -1,6 +1,7 @@
 /* The pipeline on every kind of device: with host memory, where files are read into place, and with
  * memory of its own, where everything is staged. */
 #include "../e2e/e2e.h"
+#include "gradients.h"
 #include "mirror.h"
 #include "product.h"
 
@@ -94,9 +95,19 @@ Test(pipeline, is_exact_with_host_memory)
     jk_device_release(&host);
 }
 
+Test(pipeline, gradients_are_exact_with_host_memory)
+{
+    jk_device_ref host;
+    jask_error err;
+    cr_assert_eq(jk_device_select("host", NULL, &host, &err), JASK_OK, "%s", err.msg);
+    gradients_run_many(host);
+    jk_device_release(&host);
+}
+
 Test(pipeline, is_exact_with_device_memory)
 {
     product_run_many(mirror_open());
+    gradients_run_many(mirror_open());
     cr_assert_eq(mirror_device_bytes(), 0);
     cr_assert_eq(mirror_pinned_bytes(), 0);
 }

@@ -1,7 +1,7 @@
 /* The pipeline on the CUDA device, on a simulated card that does what is queued in any order that
  * its streams and events allow. */
 #include "../e2e/e2e.h"
-#include "product.h"
+#include "gradients.h"
 #include "sim.h"
 
 #include <criterion/criterion.h>
@@ -62,6 +62,29 @@ Test(pipeline_cuda, is_exact_and_ordered_under_100_schedules)
             jk_device_release(&device);
             sim_check_clean("seed", seed);
         }
+    }
+    jask_context_close(ctx);
+}
+
+Test(pipeline_cuda, gradients_are_exact_and_ordered_under_100_schedules)
+{
+    jask_context *ctx = e2e_context(1 << 20, "auto", true);
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        cusim_config config = sim_config(seed);
+        product_setup setup;
+        jk_device_ref device;
+        gradients g;
+        jask_error err;
+        config.separate_hosts = true;
+        cusim_reset(&config);
+        device = sim_open();
+        setup = product_varied_setup(&device, ctx, seed);
+        gradients_open(&setup, &gradients_shapes[seed % GRADIENTS_SHAPES], seed, &g);
+        cr_assert_eq(jk_pipeline_run(&g.jobs[0], &g.stats, &err), JASK_OK, "%s", err.msg);
+        gradients_check(&g);
+        gradients_close(&g);
+        jk_device_release(&device);
+        sim_check_clean("seed", seed);
     }
     jask_context_close(ctx);
 }

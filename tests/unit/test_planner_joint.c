@@ -55,6 +55,7 @@ typedef struct replay {
     place slots[JK_JOINT_POOLS][SLOTS_MOST];
     int64_t stored[2][SIDE_MOST]; /* blocks of G in the sums that were stored; -1: none were */
     int64_t finished[2][SIDE_MOST];
+    int64_t stored_by[2][SIDE_MOST]; /* tile */
     int64_t tile_in[2][SLOTS_MOST];
     int64_t tiles;
     jk_plan_counts counts;
@@ -73,8 +74,8 @@ static void count_up(replay *r, uint64_t elems, int on_device, int in_file)
 }
 
 /* One factor of a step: `block` of the array of `pool`. */
-static void use(replay *r, jk_joint_pool pool, int64_t slot, bool load, int64_t block,
-                uint64_t elems, int in_file)
+static void use(replay *r, int pool, int64_t slot, bool load, int64_t block, uint64_t elems,
+                int in_file)
 {
     place *p = &r->slots[pool][slot];
     hold(slot >= 0 && slot < r->plan->slots[pool], "slot outside of its pool");
@@ -91,7 +92,7 @@ static void use_factors(replay *r, const jk_step *s, const int64_t at[2])
 {
     const jk_joint_problem *p = &r->plan->problem;
     bool k_rows = (s->product == JK_COLS) != p->side[s->product].turned;
-    jk_joint_pool pools[3];
+    int pools[3];
     jk_joint_pools(r->plan, s->product, pools);
     int64_t own = k_rows ? s->cols : s->rows;
     hold((k_rows ? s->rows : s->cols) == p->k && (k_rows ? s->row : s->col) == 0, "all of k");
@@ -102,7 +103,7 @@ static void use_factors(replay *r, const jk_step *s, const int64_t at[2])
         bool g = pools[factor] == JK_JOINT_G;
         int64_t slot = factor == 0 ? s->a_slot : s->b_slot;
         bool load = factor == 0 ? s->load_a : s->load_b;
-        hold(g || pools[factor] == (jk_joint_pool)(JK_JOINT_OPERAND + !s->product), "pool");
+        hold(g || pools[factor] == JK_JOINT_OPERAND + !s->product, "pool");
         if (g)
             use(r, pools[factor], slot, load, at[0] * r->plan->count[1] + at[1],
                 elements(own, s->depth), p->g_bytes);
@@ -125,6 +126,9 @@ static void use_sums(replay *r, const jk_step *s, const int64_t at[2], int64_t n
         hold(jk_joint_tile_before(r->plan, s->tile) == r->tile_in[s->product][s->c_slot],
              "the tile before");
         hold(s->load_c == (s->from_partial || side->adds), "reading C");
+        if (s->from_partial)
+            hold(jk_joint_tile_continued(r->plan, s->tile) == r->stored_by[s->product][block],
+                 "the tile that it goes on from");
         r->tile_in[s->product][s->c_slot] = s->tile;
         *c = (place){block, s->from_partial ? r->stored[s->product][block] : 0};
         if (s->load_c)
@@ -137,6 +141,7 @@ static void use_sums(replay *r, const jk_step *s, const int64_t at[2], int64_t n
         return;
     hold(s->tile == r->tiles++, "tiles are finished in order");
     r->stored[s->product][block] = c->sums;
+    r->stored_by[s->product][block] = s->tile;
     r->finished[s->product][block] += !s->to_partial;
     r->counts.d2h_pages++;
     r->counts.d2h_bytes += elems * (uint64_t)p->sum_bytes;
@@ -215,7 +220,7 @@ static uint64_t memory_of(const jk_joint *plan)
 {
     uint64_t bytes = plan->reserve_bytes;
     for (int pool = 0; pool < JK_JOINT_POOLS; pool++)
-        bytes += (uint64_t)plan->slots[pool] * jk_joint_slot_bytes(plan, (jk_joint_pool)pool);
+        bytes += (uint64_t)plan->slots[pool] * jk_joint_slot_bytes(plan, pool);
     return bytes;
 }
 
