@@ -465,11 +465,11 @@ typedef struct jask_plan jask_plan;
  *  follows the plan counts the same. */
 typedef struct jask_plan_info {
     size_t struct_size;
-    char schedule[32]; /**< "page", "c-stationary"; "blocks" */
+    char schedule[32]; /**< "page", "c-stationary"; "joint" (both gradients); "blocks" */
     char planner[16];  /**< "auto", "bytes", "page" */
     int64_t m, n, k;
     int64_t bm, bn, bk;
-    int64_t tiles; /**< of the result */
+    int64_t tiles; /**< of the result; those of "joint" include sums that are added to later */
     int64_t steps;
     uint64_t h2d_bytes;
     int64_t h2d_pages;
@@ -667,8 +667,16 @@ JASK_API void jask_dot_backward_args_init(jask_dot_backward_args *args, size_t s
  *  A gradient is made when its output is named or its array taken; the other one costs nothing. Where A
  *  and B are one array its gradient is one: the sum of both terms, as dA. A gradient with a name
  *  replaces what bore it, or, accumulated, is added to it; both appear together at the end, when all is
- *  computed. In the report, plan and counts are those of all products, m, n, k and tiles those of the
- *  first; the planner `page` plans with the reference's number of blocks for gradients.
+ *  computed.
+ *
+ *  Both gradients of matrices are made by one joint plan where that moves fewer bytes to and from the device
+ *  than two products and, with the planner `auto`, is predicted to take no longer: where k is much less than
+ *  half the root of the number of elements that the budget holds. Then each element of dd is read once, and
+ *  sums of one gradient may be stored and read again before they are finished, in its file or, where its type is
+ *  not that of sums, in a nameless one in scratch. Two products are made for batches, for one array, for
+ *  one of A and B conjugated but not the other, for types that do not go into a product together, and by the planner `page`, with the
+ *  reference's number of blocks for gradients. In the report, plan and counts are those of the joint plan, with
+ *  m, n and k of the product whose gradients they are; or of both products, with m, n, k and tiles of the first.
  *  @return as jask_matmul. After any failure the outputs are as they were before; only where naming
  *          the second one fails does the first have its new name. */
 JASK_API jask_status jask_dot_backward(jask_context *ctx, const jask_array *a, const jask_array *b,
@@ -677,7 +685,8 @@ JASK_API jask_status jask_dot_backward(jask_context *ctx, const jask_array *a, c
                                        jask_report *report, jask_error *err);
 
 /** Make the plans that jask_dot_backward would follow, without reading any data: of the products for dA
- *  and dB where the places are not NULL; where A and B are one array, of the two products for dA.
+ *  and dB where the places are not NULL; where A and B are one array, of the two products for dA. A joint
+ *  plan, if jask_dot_backward would follow one for both, is *out_da, and *out_db is set to NULL.
  *  @return as jask_dot_backward, less IO and CANCELED. */
 JASK_API jask_status jask_dot_backward_plan(jask_context *ctx, const jask_array *a,
                                             const jask_array *b, const jask_array *dd,

@@ -148,6 +148,19 @@ typedef struct jk_plan_counts {
  * gives the plan's own counts. */
 jk_plan_counts jk_plan_rest(const jk_plan *plan, int64_t first_tile);
 
+/* What a whole run moves. */
+static inline jk_plan_counts jk_plan_all(const jk_plan *plan)
+{
+    return (jk_plan_counts){
+        .h2d_pages = plan->h2d_pages,
+        .d2h_pages = plan->d2h_pages,
+        .h2d_bytes = plan->h2d_bytes,
+        .d2h_bytes = plan->d2h_bytes,
+        .file_read_bytes = plan->file_read_bytes,
+        .file_write_bytes = plan->file_write_bytes,
+    };
+}
+
 /* Bytes of one slot, alignment included. */
 uint64_t jk_plan_a_slot_bytes(const jk_plan *plan);
 uint64_t jk_plan_b_slot_bytes(const jk_plan *plan);

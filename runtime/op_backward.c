@@ -19,6 +19,7 @@ typedef struct jk_backward {
     int count;
     jask_array *before[2]; /* gradients that are added to */
     jask_array **places[2];
+    jk_joint joint; /* of both jobs, if they have it */
 } jk_backward;
 
 void jask_dot_backward_args_init(jask_dot_backward_args *args, size_t struct_size)
@@ -273,6 +274,20 @@ static bool one_array(const jask_array *a, const jask_array *b)
                   (size_t)a->layout.ndim * sizeof *a->layout.shape) == 0;
 }
 
+/* Both gradients at once, where that is better. */
+static void join(jk_backward *w)
+{
+    jk_joint_problem problem = {
+        .m = jk_wanted_rows(&w->g.matrix),
+        .n = jk_wanted_cols(&w->g.matrix),
+        .k = jk_wanted_cols(&w->a.matrix),
+        .g_turned = w->g.matrix.trans,
+    };
+    problem.side[JK_ROWS].turned = w->args.transpose_a && !w->lacks.rows;
+    problem.side[JK_COLS].turned = w->args.transpose_b && !w->lacks.cols;
+    jk_jobs_join(w->jobs, &problem, &w->joint);
+}
+
 static jask_status plan_terms(jk_backward *w, const jask_array *a, const jask_array *b,
                               const jask_array *g, const jk_asked *asked, jask_error *err)
 {
@@ -290,6 +305,8 @@ static jask_status plan_terms(jk_backward *w, const jask_array *a, const jask_ar
         st = plan_term(w, &of_a, w->args.da_output, w->args.accumulate_a != 0, asked->out_a, err);
     if (!st && asked->b)
         st = plan_term(w, &of_b, w->args.db_output, w->args.accumulate_b != 0, asked->out_b, err);
+    if (!st && w->count == 2)
+        join(w);
     return st;
 }
 
@@ -332,15 +349,18 @@ jask_status jask_dot_backward_plan(jask_context *ctx, const jask_array *a, const
     jask_plan *plans[2] = {NULL, NULL};
     jk_backward w;
     jask_status st = prepare(&w, ctx, a, b, dd, args, &asked, err);
-    for (int i = 0; !st && i < w.count; i++)
+    int last = w.count - 1;
+    if (!st && w.jobs[0].joint)
+        st = jk_joint_wrap(&w.joint, &plans[0], err);
+    for (int i = 0; !st && !w.jobs[0].joint && i < w.count; i++)
         st = jk_plan_wrap(&w.jobs[i].plan, &plans[i], err);
     if (!st && out_da) {
         *out_da = plans[0];
         plans[0] = NULL;
     }
     if (!st && out_db) {
-        *out_db = plans[w.count - 1];
-        plans[w.count - 1] = NULL;
+        *out_db = plans[last];
+        plans[last] = NULL;
     }
     jask_plan_close(plans[0]);
     jask_plan_close(plans[1]);

@@ -240,6 +240,40 @@ static jask_status compute(jk_job *job, const jk_share *share, jask_error *err)
     return st;
 }
 
+/* Where the sums of the gradient that passes by are kept until they are finished. */
+static jask_status open_partial(jk_job *job, jk_product *product, jask_error *err)
+{
+    int64_t shape[] = {job->m, job->n};
+    jask_status st;
+    product->partial = product->d;
+    if (job->types.compute == job->types.output)
+        return JASK_OK;
+    st = jask_array_create(job->ctx, NULL, job->types.compute, 2, shape, &job->partial, err);
+    return st ? st : jk_matrix_of(job->partial, false, "partial sums", &product->partial, err);
+}
+
+static jask_status compute_joint(jk_job *jobs, jask_error *err)
+{
+    const jk_joint *joint = jobs[0].joint;
+    int passes = !joint->stays;
+    jk_product products[2];
+    jask_status st = JASK_OK;
+    for (int i = 0; i < 2; i++) {
+        products[i] = describe_product(&jobs[i]);
+        products[i].d = matrix_of_result(&jobs[i]);
+        products[i].plan = NULL;
+        products[i].joint = joint;
+    }
+    products[0].other = &products[1];
+    if (joint->count[joint->stays] > 1)
+        st = open_partial(&jobs[passes], &products[passes], err);
+    if (!st)
+        st = jk_read_engine_run(&products[0], jobs[0].ctx, &jobs[0].stats, err);
+    for (int i = 0; !st && i < 2; i++)
+        st = check_inputs(&jobs[i], err);
+    return st;
+}
+
 /* What of the whole work each product is, by its multiplications. */
 static jk_share share_of(const jk_job *jobs, int count, int which)
 {
@@ -263,6 +297,8 @@ static jask_status compute_all(jk_job *jobs, int count, jask_error *err)
     jask_status st = JASK_OK;
     for (int i = 0; !st && i < count; i++)
         st = open_result(&jobs[i], err);
+    if (jobs[0].joint)
+        return st ? st : compute_joint(jobs, err);
     for (int i = 0; !st && i < count; i++) {
         jk_share share = share_of(jobs, count, i);
         st = compute(&jobs[i], &share, err);
@@ -326,7 +362,7 @@ jask_status jk_jobs_run(jk_job *jobs, int count, const jk_job_report *how, jask_
     uint64_t before[2];
     jask_status st;
     jk_trace *trace = NULL;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < (jobs[0].joint ? 1 : count); i++)
         jk_jobs_log_plan(&jobs[i]);
     jk_process_disk_bytes(&before[0], &before[1]);
     st = check_machine(jobs[0].ctx, err);
@@ -361,7 +397,9 @@ jask_status jk_jobs_run(jk_job *jobs, int count, const jk_job_report *how, jask_
         jobs[i].resume = NULL;
     }
     jk_jobs_log_end(jobs, count, st, err);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        jask_array_close(jobs[i].partial);
         jask_array_close(jobs[i].result);
+    }
     return st;
 }

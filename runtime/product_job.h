@@ -28,16 +28,24 @@ typedef struct jk_job {
     size_t block_bytes;
     jk_machine machine; /* that the plan was made for */
     jk_plan plan;
+    const jk_joint
+        *joint; /* instead: this job and the next, the gradients for A and B, in one; NULL */
 
     jask_array *result;
-    jk_resume *resume; /* NULL unless asked for */
-    jk_trace *trace;   /* the operation's, or NULL */
+    jask_array *partial; /* of a joint plan: unfinished sums, where the result is of another type */
+    jk_resume *resume;   /* NULL unless asked for */
+    jk_trace *trace;     /* the operation's, or NULL */
     jk_run_stats stats;
 } jk_job;
 
 jask_status jk_job_plan(jk_job *job, jask_error *err);
 /* The plan for the API, with what a larger budget would do. */
 jask_status jk_job_show_plan(jk_job *job, jask_plan **out, jask_error *err);
+
+/* Make both gradients of a product, whose jobs are planned, by one joint plan where that is better:
+ * then it is in *out, for as long as the jobs run. The problem's elements, and what is added to, are
+ * set here. */
+void jk_jobs_join(jk_job jobs[2], const jk_joint_problem *problem, jk_joint *out);
 
 /* What the products of one operation are to be reported as. */
 typedef struct jk_job_report {

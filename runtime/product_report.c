@@ -6,9 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
+static void log_joint(const jk_job *job)
+{
+    const jk_joint *p = job->joint;
+    jk_log_write(jk_context_log(job->ctx), JASK_LOG_INFO,
+                 "plan joint (%s): gradients of %" PRId64 " x %" PRId64 " x %" PRId64
+                 " by blocks of %" PRId64 " x %" PRId64 ", %" PRId64 " steps; %" PRIu64
+                 " bytes to the device, %" PRIu64 " back, %" PRIu64
+                 " read from files; peak %" PRIu64 " of %" PRIu64,
+                 jk_planner_name(p->planner), p->problem.m, p->problem.n, p->problem.k,
+                 p->block[JK_ROWS], p->block[JK_COLS], p->steps, p->counts.h2d_bytes,
+                 p->counts.d2h_bytes, p->counts.file_read_bytes, p->peak_bytes, p->budget_bytes);
+}
+
 void jk_jobs_log_plan(const jk_job *job)
 {
     const jk_plan *p = &job->plan;
+    if (job->joint) {
+        log_joint(job);
+        return;
+    }
     jk_log_write(jk_context_log(job->ctx), JASK_LOG_INFO,
                  "plan %s (%s): %" PRId64 " x %" PRId64 " x %" PRId64 " in tiles of %" PRId64
                  " x %" PRId64 " x %" PRId64 ", %" PRId64 " steps; %" PRIu64
@@ -24,11 +41,17 @@ static uint64_t greater(uint64_t x, uint64_t y)
     return x > y ? x : y;
 }
 
+/* Of a joint plan the first job has all. */
+static int runs(const jk_job *jobs, int count)
+{
+    return jobs[0].joint ? 1 : count;
+}
+
 /* Products are made one after the other: what they move and take adds up, memory does not. */
 static jk_run_stats all_stats(const jk_job *jobs, int count)
 {
     jk_run_stats all = jobs[0].stats;
-    for (int i = 1; i < count; i++) {
+    for (int i = 1; i < runs(jobs, count); i++) {
         const jk_run_stats *s = &jobs[i].stats;
         jk_io_cost_add(&all.io, &s->io);
         all.read_seconds += s->read_seconds;
@@ -78,8 +101,8 @@ jask_status jk_jobs_tell(const jk_job *jobs, int count, double fraction, double 
         .file_write_bytes = stats.io.file_write_bytes,
         .seconds = seconds,
     };
-    for (int i = 0; i < count; i++)
-        p.steps_total += jobs[i].plan.steps;
+    for (int i = 0; i < runs(jobs, count); i++)
+        p.steps_total += jobs[i].joint ? jobs[i].joint->steps : jobs[i].plan.steps;
     p.steps_done = p.steps_total;
     return jk_context_progress(jobs[0].ctx, &p, err);
 }
@@ -87,32 +110,31 @@ jask_status jk_jobs_tell(const jk_job *jobs, int count, double fraction, double 
 /* What this run was to move. */
 static jask_io_cost planned_cost(const jk_job *job)
 {
-    const jk_plan *plan = &job->plan;
     int64_t first_tile = job->resume ? jk_resume_tiles(job->resume) : 0;
-    jask_io_cost cost = {.struct_size = sizeof cost,
-                         .h2d_pages = plan->h2d_pages,
-                         .h2d_bytes = plan->h2d_bytes,
-                         .d2h_pages = plan->d2h_pages,
-                         .d2h_bytes = plan->d2h_bytes,
-                         .file_read_bytes = plan->file_read_bytes,
-                         .file_write_bytes = plan->file_write_bytes};
-    if (first_tile > 0) {
-        jk_plan_counts rest = jk_plan_rest(plan, first_tile);
-        cost.h2d_pages = rest.h2d_pages;
-        cost.d2h_pages = rest.d2h_pages;
-        cost.h2d_bytes = rest.h2d_bytes;
-        cost.d2h_bytes = rest.d2h_bytes;
-        cost.file_read_bytes = rest.file_read_bytes;
-        cost.file_write_bytes = rest.file_write_bytes;
-    }
-    return cost;
+    jk_plan_counts counts;
+    if (job->joint)
+        counts = job->joint->counts;
+    else if (first_tile > 0)
+        counts = jk_plan_rest(&job->plan, first_tile);
+    else
+        counts = jk_plan_all(&job->plan);
+    return (jask_io_cost){.struct_size = sizeof(jask_io_cost),
+                          .h2d_pages = counts.h2d_pages,
+                          .h2d_bytes = counts.h2d_bytes,
+                          .d2h_pages = counts.d2h_pages,
+                          .d2h_bytes = counts.d2h_bytes,
+                          .file_read_bytes = counts.file_read_bytes,
+                          .file_write_bytes = counts.file_write_bytes};
 }
 
 /* The first product's plan, with what all move; memory is that of the one that takes most. */
 void jk_jobs_describe(const jk_job *jobs, int count, jask_plan_info *out)
 {
-    jk_plan_describe(&jobs[0].plan, out);
-    for (int i = 1; i < count; i++) {
+    if (jobs[0].joint)
+        jk_joint_describe(jobs[0].joint, out);
+    else
+        jk_plan_describe(&jobs[0].plan, out);
+    for (int i = 1; i < runs(jobs, count); i++) {
         const jk_plan *plan = &jobs[i].plan;
         out->tiles += plan->tiles;
         out->steps += plan->steps;
@@ -162,7 +184,7 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
     snprintf(report.note, sizeof report.note, "%s",
              first->resume && !stats.note[0] ? jk_resume_note(first->resume) : stats.note);
     report.resumed_tiles = first->resume ? jk_resume_tiles(first->resume) : 0;
-    for (int i = 1; i < count; i++) {
+    for (int i = 1; i < runs(jobs, count); i++) {
         jask_io_cost more = planned_cost(&jobs[i]);
         jk_io_cost_add(&report.planned, &more);
     }

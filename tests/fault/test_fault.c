@@ -25,6 +25,8 @@ static void enter(void)
 TestSuite(fault, .init = enter, .fini = tree_leave, .timeout = 500);
 
 enum { M = 60, N = 70, K = 50, LONG_K = 2000 };
+/* Gradients by a joint plan whose sums are stored in parts. */
+enum { WIDE = 200, FLAT_K = 16 };
 #define BUDGET ((uint64_t)48 << 10)
 /* Pieces are a 32nd of it, and whole rows of LONG_K: long enough to go around the page cache. */
 #define LONG_BUDGET ((uint64_t)4 << 20)
@@ -43,6 +45,7 @@ typedef struct scene {
     bool links;      /* the name is that of a symlink to the older file */
     bool resumes;    /* a run that fails may keep what the next one goes on with */
     bool direct;     /* long inputs are read around the page cache */
+    bool gradients;  /* of A and B, with C as that of the product: dA as the result, and dB */
 } scene;
 
 typedef struct outcome {
@@ -112,6 +115,23 @@ static jask_status verify(jask_context *ctx, const jask_array *a, const jask_arr
     return st;
 }
 
+static jask_status differentiate(jask_context *ctx, const jask_array *a, const jask_array *b,
+                                 const jask_array *g, jask_error *err)
+{
+    jask_dot_backward_args args;
+    jask_report report = {.struct_size = sizeof report};
+    jask_status st;
+    jask_dot_backward_args_init(&args, sizeof args);
+    args.transpose_b = 1;
+    args.da_output = "d.npy";
+    args.db_output = "e.npy";
+    st = jask_dot_backward(ctx, a, b, g, &args, NULL, NULL, &report, err);
+    if (!st && (strcmp(report.plan.schedule, "joint") != 0 ||
+                report.io.file_write_bytes <= 2 * WIDE * FLAT_K * sizeof(double)))
+        cr_assert_fail("the plan is not one whose sums are stored in parts");
+    return st;
+}
+
 static void multiply(const scene *s, outcome *out)
 {
     jask_context *ctx = NULL;
@@ -128,11 +148,12 @@ static void multiply(const scene *s, outcome *out)
         st = jask_array_open("a.npy", &a, &out->err);
     if (!st)
         st = jask_array_open("b.npy", &b, &out->err);
-    if (!st && s->adds)
+    if (!st && (s->adds || s->gradients))
         st = jask_array_open("c.npy", &c, &out->err);
     args.c = c;
     if (!st)
-        st = jask_dot(ctx, a, b, &args, &d, NULL, &out->err);
+        st = s->gradients ? differentiate(ctx, a, b, c, &out->err)
+                          : jask_dot(ctx, a, b, &args, &d, NULL, &out->err);
     if (!st && s->verifies)
         st = verify(ctx, a, b, d, &args, out);
     if (!st && !s->named)
@@ -147,9 +168,9 @@ static void multiply(const scene *s, outcome *out)
 
 /* ---- what must hold ---- */
 
-static size_t read_target(unsigned char *out)
+static size_t read_result(const char *name, unsigned char *out)
 {
-    FILE *file = fopen("d.npy", "rb");
+    FILE *file = fopen(name, "rb");
     size_t got = 0;
     if (file) {
         got = fread(out, 1, RESULT_MAX, file);
@@ -158,17 +179,17 @@ static size_t read_target(unsigned char *out)
     return got;
 }
 
-static void write_target(const char *text)
+static void write_old(const char *name)
 {
-    FILE *file = fopen("d.npy", "wb");
-    if (!file || fputs(text, file) < 0 || fclose(file))
-        cr_assert_fail("d.npy");
+    FILE *file = fopen(name, "wb");
+    if (!file || fputs(OLD, file) < 0 || fclose(file))
+        cr_assert_fail("%s", name);
 }
 
-static bool target_is(const void *bytes, size_t count)
+static bool result_is(const char *name, const void *bytes, size_t count)
 {
     unsigned char found[RESULT_MAX];
-    return read_target(found) == count && memcmp(found, bytes, count) == 0;
+    return read_result(name, found) == count && memcmp(found, bytes, count) == 0;
 }
 
 /* tree_entries() without its assertion, each of which Criterion reports to its parent. */
@@ -196,16 +217,18 @@ static int entries_at_most(const char *dir, int most)
 }
 
 static struct {
-    int descriptors, threads;
-    unsigned char result[RESULT_MAX];
-    size_t bytes;
+    int descriptors, threads, names;
+    unsigned char result[RESULT_MAX], second[RESULT_MAX];
+    size_t bytes, second_bytes;
     scene scene;
 } clean;
 
 static bool result_is_right(const outcome *got)
 {
+    if (clean.scene.gradients && !result_is("e.npy", clean.second, clean.second_bytes))
+        return false;
     if (clean.scene.named)
-        return target_is(clean.result, clean.bytes);
+        return result_is("d.npy", clean.result, clean.bytes);
     return got->bytes == clean.bytes && memcmp(got->result, clean.result, clean.bytes) == 0;
 }
 
@@ -219,6 +242,16 @@ static bool names_the_thing(const jask_error *err)
     return false;
 }
 
+/* Of two gradients the first may have its new name, if the second could not be given its own. */
+static bool older_is_left(void)
+{
+    bool first = result_is("d.npy", OLD, strlen(OLD));
+    if (!clean.scene.gradients)
+        return first;
+    return result_is("e.npy", OLD, strlen(OLD)) &&
+           (first || result_is("d.npy", clean.result, clean.bytes));
+}
+
 static const char *fault_in_error(const outcome *got, int error)
 {
     const jask_error *err = &got->err;
@@ -230,7 +263,9 @@ static const char *fault_in_error(const outcome *got, int error)
     if ((err->code == JASK_ERR_IO || err->code == JASK_ERR_CONFIG) && err->sys_errno != 0 &&
         !strstr(err->msg, strerror(error)))
         return "the message lacks the reason";
-    if (complete ? !result_is_right(got) : !target_is(OLD, strlen(OLD)))
+    if (complete && clean.scene.gradients ? !result_is("d.npy", clean.result, clean.bytes)
+        : complete                        ? !result_is_right(got)
+                                          : !older_is_left())
         return "the older result is harmed";
     return NULL;
 }
@@ -244,7 +279,8 @@ static const char *fault_in(const outcome *got, ending expected, int error, bool
         return "it succeeded";
     if (readlink("link.npy", link, sizeof link) < 0)
         return "the symlink was replaced";
-    if ((entries(".") != 6 && !(clean.scene.resumes && got->status)) || entries("scratch") != 0)
+    if ((entries(".") != clean.names && !(clean.scene.resumes && got->status)) ||
+        entries("scratch") != 0)
         return "a file was left";
     if (entries("/proc/self/fd") != clean.descriptors)
         return "a descriptor was left open";
@@ -260,7 +296,7 @@ static void go_on(const outcome *failed)
 {
     outcome got = {.status = JASK_OK};
     multiply(&clean.scene, &got);
-    if (got.status || !result_is_right(&got) || entries(".") != 6)
+    if (got.status || !result_is_right(&got) || entries(".") != clean.names)
         cr_assert_fail("after '%s' the next run %s: %s, %d names", failed->err.msg,
                        got.status ? "fails" : "is wrong", got.status ? got.err.msg : "",
                        entries("."));
@@ -273,7 +309,9 @@ static bool attempt(size_t f, int64_t nth, bool onward)
     ending expected = faults[f].expected;
     const char *wrong;
     bool hit;
-    write_target(OLD);
+    write_old("d.npy");
+    if (clean.scene.gradients)
+        write_old("e.npy");
     fault_arm(faults[f].kind, nth, faults[f].error, onward);
     multiply(&clean.scene, &got);
     hit = fault_disarm() >= nth;
@@ -297,18 +335,21 @@ static void enter_scene(const scene *s)
 {
     const struct timespec settling = {.tv_nsec = 50000000};
     outcome got = {.status = JASK_OK};
-    int64_t k = s->direct ? LONG_K : K;
+    int64_t k = s->direct ? LONG_K : s->gradients ? FLAT_K : K;
+    int64_t m = s->gradients ? WIDE : M, n = s->gradients ? WIDE : N;
     clean.scene = *s;
     fault_system.no_tmpfile = s->no_tmpfile;
-    e2e_write("a.npy", (e2e_form){JASK_F64, false, false}, M, k, 1, NULL);
-    e2e_write("b.npy", (e2e_form){JASK_F64, !s->direct, false}, N, k, 2, NULL);
-    e2e_write("c.npy", (e2e_form){JASK_F64, true, true}, M, N, 3, NULL);
-    write_target(OLD);
+    e2e_write("a.npy", (e2e_form){JASK_F64, false, false}, m, k, 1, NULL);
+    e2e_write("b.npy", (e2e_form){JASK_F64, !s->direct, false}, n, k, 2, NULL);
+    e2e_write("c.npy", (e2e_form){JASK_F64, true, true}, m, n, 3, NULL);
+    write_old("d.npy");
     cr_assert(symlink("d.npy", "link.npy") == 0 || errno == EEXIST);
     cr_assert(mkdir("scratch", 0700) == 0 || errno == EEXIST);
     multiply(s, &got);
     cr_assert_eq(got.status, JASK_OK, "%s", got.err.msg);
-    clean.bytes = s->named ? read_target(clean.result) : got.bytes;
+    clean.names = s->gradients ? 7 : 6;
+    clean.bytes = s->named ? read_result("d.npy", clean.result) : got.bytes;
+    clean.second_bytes = s->gradients ? read_result("e.npy", clean.second) : 0;
     if (!s->named)
         memcpy(clean.result, got.result, got.bytes);
     clean.descriptors = entries("/proc/self/fd");
@@ -359,6 +400,11 @@ Test(fault, in_a_scaled_c_leaves_the_older_result)
 Test(fault, in_a_product_and_its_check_in_scratch_leaves_nothing)
 {
     fail_each_call(&(scene){.planner = "bytes", .adds = true, .verifies = true});
+}
+
+Test(fault, in_gradients_made_jointly_leaves_both_older_results)
+{
+    fail_each_call(&(scene){.planner = "bytes", .named = true, .sync = true, .gradients = true});
 }
 
 Test(fault, calls_that_move_a_thousand_bytes_give_the_same_result)

@@ -258,6 +258,32 @@ def one_array_has_one_gradient_of_both_terms():
         os.remove('d.npy')
 
 
+def gradients_of_a_flat_product_read_dd_once():
+    """The plan is joint, says what two products would move, and is what is followed."""
+    needs_numpy()
+    rng = np.random.default_rng(SEED + 4)
+    a, b, g = (whole_numbers(rng, shape, 'f4') for shape in ((1500, 8), (8, 2000), (1500, 2000)))
+    for name, values in zip('abg', (a, b, g)):
+        np.save(name, values)
+    args = ['a.npy', 'b.npy', 'g.npy', '--da', 'da.npy', '--db', 'db.npy', '-b', '300KiB']
+    code, text, _ = run('--plan', '--backward', *args)
+    assert code == 0 and '\nplan     joint, ' in text and '\napart    two products: up ' in text, text
+    assert text.count('\nplan ') == 1, text
+    code, out, _ = run('--plan', '--json', '--backward', *args)
+    plan = json.loads(out)
+    assert code == 0 and plan['schedule'] == 'joint', out
+    assert plan['h2d_bytes'] < 0.6 * plan['apart']['h2d_bytes'], plan
+    report = gradients(*args)
+    assert report['plan'] == plan and 'second_plan' not in report, report
+    assert report['file_read_bytes'] < 1.1 * g.nbytes, report
+    one = gradients('a.npy', 'b.npy', 'g.npy', '--da', 'ea.npy', '-b', '300KiB')
+    two = gradients('a.npy', 'b.npy', 'g.npy', '--db', 'eb.npy', '-b', '300KiB')
+    assert one['h2d_bytes'] + two['h2d_bytes'] == plan['apart']['h2d_bytes'], (one, two)
+    assert np.array_equal(np.load('da.npy'), g @ b.T) and np.array_equal(np.load('db.npy'), a.T @ g)
+    paged = gradients(*args, '--planner', 'page')
+    assert paged['plan']['schedule'] == 'page' and 'second_plan' in paged, paged
+
+
 def gradients_agree_with_differences():
     """Of sum(G * (A B)): what changes with each element, in f64."""
     needs_numpy()
@@ -463,7 +489,7 @@ def gradients_of_complex_numbers_use_adjoints():
 tap.run([products_of_any_shape_are_numpys, shapes_that_numpy_refuses_are_refused,
          batches_in_fortran_order_are_refused_in_words, one_b_for_all_batches_is_read_as_for_one_matrix,
          gradients_of_any_shape_are_those_of_the_definition, known_gradients,
-         one_array_has_one_gradient_of_both_terms, gradients_agree_with_differences,
+         one_array_has_one_gradient_of_both_terms, gradients_of_a_flat_product_read_dd_once, gradients_agree_with_differences,
          the_page_planner_shares_memory_as_the_reference_does,
          products_of_every_pair_of_types_follow_the_table, narrow_types_sum_in_f32_and_round_once,
          integers_are_exact_or_refused, vectors_of_f32_are_summed_in_f64,
