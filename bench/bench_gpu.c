@@ -1,7 +1,7 @@
 /* Benchmarks of a CUDA device; README.md says what they compare.
  *
  * usage: bench_gpu copies [BYTES]
- *        bench_gpu memory [--dtype f32|f64] [--tf32] N BUDGET PAIRS [DIR]
+ *        bench_gpu memory [--dtype f32|f64|f16|bf16] [--tf32] N BUDGET PAIRS [DIR]
  *        bench_gpu files  [--dtype f32|f64] [--tf32] [--no-sync] [--cold] N BUDGET PAIRS [DIR] */
 #include "gpu.h"
 
@@ -26,14 +26,50 @@ void *gpu_pin(size_t bytes)
     return out;
 }
 
+/* Bits of the fraction of a 16-bit type; 0: it is another. The rest but one is the exponent's. */
+static int fraction_bits(jask_dtype dtype)
+{
+    return dtype == JASK_F16 ? 10 : dtype == JASK_BF16 ? 7 : 0;
+}
+
+static double widen(uint16_t bits, int fraction)
+{
+    int bias = (1 << (14 - fraction)) - 1, exponent = (bits & 0x7fff) >> fraction;
+    double part = ldexp(bits & ((1 << fraction) - 1), -fraction);
+    double value = exponent == 2 * bias + 1 ? (part > 0 ? (double)NAN : (double)INFINITY)
+                   : exponent == 0          ? ldexp(part, 1 - bias)
+                                            : ldexp(1 + part, exponent - bias);
+    return bits & 0x8000 ? -value : value;
+}
+
+/* bench_fill for 16-bit types: from 1/256 up to 1, either sign. */
+static void fill_halves(uint16_t *out, int64_t count, int fraction, uint64_t seed)
+{
+    int bias = (1 << (14 - fraction)) - 1;
+    for (int64_t i = 0; i < count; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        unsigned exponent = (unsigned)(bias - 1) - (unsigned)__builtin_ctzll(seed >> 56 | 0x80);
+        out[i] = (uint16_t)((seed >> 40 & 0x8000) | exponent << fraction |
+                            (seed >> 32 & ((1u << fraction) - 1)));
+    }
+}
+
+static void fill(const gpu_case *w, void *data, uint64_t seed)
+{
+    if (fraction_bits(w->dtype))
+        fill_halves(data, w->n * w->n, fraction_bits(w->dtype), seed);
+    else
+        bench_fill(w->dtype, data, w->n * w->n, seed);
+}
+
 void gpu_case_open(gpu_case *w)
 {
     w->matrix_bytes = (size_t)w->n * (size_t)w->n * jask_dtype_size(w->dtype);
     w->a = gpu_pin(w->matrix_bytes);
     w->b = gpu_pin(w->matrix_bytes);
     w->peer = gpu_pin(w->matrix_bytes);
-    bench_fill(w->dtype, w->a, w->n * w->n, 1);
-    bench_fill(w->dtype, w->b, w->n * w->n, 2);
+    fill(w, w->a, 1);
+    fill(w, w->b, 2);
 }
 
 void gpu_case_close(gpu_case *w)
@@ -77,15 +113,19 @@ const char *gpu_setting(jask_context *ctx, const char *name)
 double gpu_element(const void *product, int64_t i, int64_t j, const gpu_case *w)
 {
     int64_t at = i * w->n + j;
+    if (fraction_bits(w->dtype))
+        return widen(((const uint16_t *)product)[at], fraction_bits(w->dtype));
     return w->dtype == JASK_F64 ? ((const double *)product)[at]
                                 : (double)((const float *)product)[at];
 }
 
-/* Rounding of the sums at its worst, and of the inputs to 11 bits as it adds up at random. */
-static double tolerance(const gpu_case *w)
+/* Rounding of the sums at its worst, of the inputs to 11 bits as it adds up at random, and of the result. */
+static double tolerance(const gpu_case *w, double sum)
 {
     double n = (double)w->n, unit = w->dtype == JASK_F64 ? 0x1p-53 : 0x1p-24;
-    return n * unit + (w->tf32 ? 4 * sqrt(n) * 0x1p-11 : 0);
+    int fraction = fraction_bits(w->dtype);
+    return n * unit + (w->tf32 ? 4 * sqrt(n) * 0x1p-11 : 0) +
+           (fraction ? ldexp(fabs(sum), -fraction - 1) * 1.01 : 0);
 }
 
 double gpu_difference(const gpu_case *w, const char *whose, gpu_element_fn element,
@@ -103,7 +143,7 @@ double gpu_difference(const gpu_case *w, const char *whose, gpu_element_fn eleme
         for (int64_t p = 0; p < w->n; p++)
             sum += gpu_element(w->a, i, p, w) * gpu_element(w->b, p, j, w);
         difference = fabs(element(product, i, j, w) - sum);
-        if (!(difference <= tolerance(w)))
+        if (!(difference <= tolerance(w, sum)))
             bench_die(whose, "computes wrong values");
         worst = fmax(worst, difference);
     }
@@ -114,7 +154,7 @@ static _Noreturn void usage(void)
 {
     fprintf(stderr,
             "usage: bench_gpu copies [BYTES]\n"
-            "       bench_gpu memory [--dtype f32|f64] [--tf32] N BUDGET PAIRS [DIR]\n"
+            "       bench_gpu memory [--dtype f32|f64|f16|bf16] [--tf32] N BUDGET PAIRS [DIR]\n"
             "       bench_gpu files [--dtype f32|f64] [--tf32] [--no-sync] [--cold] N BUDGET PAIRS "
             "[DIR]\n");
     exit(2);
@@ -144,8 +184,8 @@ static gpu_case read_case(int argc, char **argv)
     w.pairs = atoi(argv[2]);
     if (argc > 3)
         w.dir = argv[3];
-    if (w.n < 1 || w.n > INT_MAX || w.pairs < 1 || (w.dtype != JASK_F32 && w.dtype != JASK_F64) ||
-        (w.tf32 && w.dtype != JASK_F32))
+    if (w.n < 1 || w.n > INT_MAX || w.pairs < 1 || (w.tf32 && w.dtype != JASK_F32) ||
+        (w.dtype != JASK_F32 && w.dtype != JASK_F64 && !fraction_bits(w.dtype)))
         usage();
     return w;
 }
@@ -166,7 +206,7 @@ int main(int argc, char **argv)
     w = read_case(argc - 2, argv + 2);
     if (strcmp(argv[1], "memory") == 0)
         gpu_memory(&w);
-    else if (strcmp(argv[1], "files") == 0)
+    else if (strcmp(argv[1], "files") == 0 && !fraction_bits(w.dtype))
         gpu_files(&w);
     else
         usage();

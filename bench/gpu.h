@@ -55,7 +55,7 @@ gpu_incore gpu_incore_run(const gpu_case *w);
 void gpu_peers_close(void);
 
 /* cublasXt with blocks such that it takes at most budget_bytes of device memory; 0 when it cannot
- * do this product (it has no TF32). */
+ * do this product (it has neither TF32 nor 16-bit types). */
 int gpu_xt_open(const gpu_case *w, uint64_t budget_bytes);
 double gpu_xt_run(const gpu_case *w);
 int gpu_xt_block(void);

@@ -190,13 +190,14 @@ static void print_case(const gpu_case *w, jask_context *ctx, const jask_report *
     double median[COLUMNS];
     for (int i = 0; i < COLUMNS; i++)
         median[i] = bench_median(t->column[i], w->pairs);
-    printf("{\"bench\": \"gpu_memory\", \"device\": \"%s\", \"precision\": \"%s\", \"n\": %" PRId64
-           ", \"budget_bytes\": %" PRIu64 ", \"io_threads\": %s, \"pairs\": %d, \"bm\": %" PRId64
-           ", \"bn\": %" PRId64 ", \"bk\": %" PRId64 ", \"h2d_bytes\": %" PRIu64
-           ", \"peak_device_bytes\": %" PRIu64 ", \"peak_host_bytes\": %" PRIu64
+    printf("{\"bench\": \"gpu_memory\", \"device\": \"%s\", \"dtype\": \"%s\", "
+           "\"precision\": \"%s\", \"n\": %" PRId64 ", \"budget_bytes\": %" PRIu64
+           ", \"io_threads\": %s, \"pairs\": %d, \"bm\": %" PRId64 ", \"bn\": %" PRId64
+           ", \"bk\": %" PRId64 ", \"h2d_bytes\": %" PRIu64 ", \"peak_device_bytes\": %" PRIu64
+           ", \"peak_host_bytes\": %" PRIu64
            ", \"jask_seconds\": %.4f, \"incore_seconds\": %.4f, \"incore_copies_seconds\": %.4f, "
            "\"ratio_incore\": %.4f, \"ratio_incore_copies\": %.4f, ",
-           r->device_description, r->precision, w->n, r->budget_bytes,
+           r->device_description, jask_dtype_name(w->dtype), r->precision, w->n, r->budget_bytes,
            gpu_setting(ctx, "io_threads"), w->pairs, r->plan.bm, r->plan.bn, r->plan.bk,
            r->io.h2d_bytes, r->peak_device_bytes, r->peak_host_bytes, median[JASK], median[INCORE],
            median[INCORE_COPIES], median[INCORE_RATIO], median[COPIES_RATIO]);
@@ -204,6 +205,9 @@ static void print_case(const gpu_case *w, jask_context *ctx, const jask_report *
         printf("\"xt_seconds\": %.4f, \"ratio_xt\": %.4f, \"xt_block\": %d, "
                "\"xt_device_bytes\": %zu, \"difference_xt\": %.3g, ",
                median[XT], median[XT_RATIO], gpu_xt_block(), gpu_xt_bytes(), t->difference[2]);
+    else
+        printf("\"xt_seconds\": null, \"xt_note\": \"cublasXt has no %s\", ",
+               w->tf32 ? "tf32" : jask_dtype_name(w->dtype));
     printf("\"difference_jask\": %.3g, \"difference_incore\": %.3g}\n", t->difference[0],
            t->difference[1]);
 }

@@ -88,14 +88,22 @@ void gpu_peers_close(void)
     must(in.cublasDestroy_v2(in.handle), "cublasDestroy");
 }
 
-/* As a user would call it: the library's default arithmetic for the type. Columns come first in
- * cuBLAS, so it is asked for the transpose. */
+static cudaDataType_t data_type(jask_dtype dtype)
+{
+    return dtype == JASK_F64    ? CUDA_R_64F
+           : dtype == JASK_F16  ? CUDA_R_16F
+           : dtype == JASK_BF16 ? CUDA_R_16BF
+                                : CUDA_R_32F;
+}
+
+/* As a user would call it: the library's default arithmetic for the type, 16-bit results of sums in f32.
+ * Columns come first in cuBLAS, so it is asked for the transpose. */
 static void multiply(const gpu_case *w)
 {
     int n = (int)w->n, f64 = w->dtype == JASK_F64;
     float one = 1, zero = 0;
     double one64 = 1, zero64 = 0;
-    cudaDataType_t type = f64 ? CUDA_R_64F : CUDA_R_32F;
+    cudaDataType_t type = data_type(w->dtype);
     must(in.cublasGemmEx(in.handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, f64 ? (void *)&one64 : &one,
                          in.b, type, n, in.a, type, n, f64 ? (void *)&zero64 : &zero, in.c, type, n,
                          f64       ? CUBLAS_COMPUTE_64F
@@ -198,7 +206,7 @@ static size_t bytes_taken(const gpu_case *w)
 int gpu_xt_open(const gpu_case *w, uint64_t budget_bytes)
 {
     double fit = sqrt((double)budget_bytes / (4.0 * (double)jask_dtype_size(w->dtype)));
-    if (w->tf32)
+    if (w->tf32 || (w->dtype != JASK_F32 && w->dtype != JASK_F64))
         return 0;
     open_xt(64);
     multiply_xt(w, (size_t)(w->n < 256 ? w->n : 256)); /* its code is loaded now */
