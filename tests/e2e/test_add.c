@@ -267,7 +267,7 @@ Test(add, refuses_in_words_what_it_cannot_do)
     jask_array *a = e2e_make("a.npy", JASK_I32, 2, square, x),
                *b = e2e_make("b.npy", JASK_I32, 2, square, y);
     jask_array *c = e2e_make("c.npy", JASK_I32, 2, other, y),
-               *wide = e2e_make("w.npy", JASK_I64, 2, other, x);
+               *wide = e2e_make("w.npy", JASK_I64, 2, other, (int64_t[4]){0});
     jask_array *real = e2e_make("f.npy", JASK_F32, 2, other, x), *d = NULL;
     jask_add_args args;
     refused(ctx, a, b, NULL, JASK_ERR_ARG, "element (1, 2) of the sum does not fit i32");
