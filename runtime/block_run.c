@@ -2,6 +2,7 @@
 
 #include "runtime/system.h"
 #include "runtime/thread.h"
+#include "runtime/waits.h"
 #include "runtime/write_behind.h"
 
 #include <stdlib.h>
@@ -98,8 +99,10 @@ static bool take_task(run *r, task *out)
 static bool await_slot(run *r, const task *t)
 {
     int64_t before = t->window - r->plan->slots;
-    while (!r->stop && before >= 0 && r->computed < (before + 1) * r->share[t->input])
+    while (jk_must_wait(JK_WAIT_WINDOW_USED) && !r->stop && before >= 0 &&
+           r->computed < (before + 1) * r->share[t->input])
         pthread_cond_wait(&r->changed, &r->lock);
+    jk_take(JK_WAIT_WINDOW_USED, &r->computed);
     return !r->stop;
 }
 
@@ -123,6 +126,7 @@ static void *reader_main(void *arg)
         busy += jk_clock_seconds() - start;
         pthread_mutex_lock(&r->lock);
         if (!st) {
+            jk_give(&r->loaded[t.input][slot]);
             r->loaded[t.input][slot] = t.window + 1;
             r->loads++;
         }
@@ -156,11 +160,12 @@ static void *writer_main(void *arg)
         double start;
         jask_error err;
         jask_status st;
-        if (window == r->posted) {
+        if (jk_must_wait(JK_WAIT_WINDOW_COMPUTED) && window == r->posted) {
             /* Hazard: writing a window before it is computed. */
             pthread_cond_wait(&r->changed, &r->lock);
             continue;
         }
+        jk_take(JK_WAIT_WINDOW_COMPUTED, &r->computed);
         pthread_mutex_unlock(&r->lock);
         start = jk_clock_seconds();
         st = store(r, window, &behind, &err);
@@ -168,6 +173,7 @@ static void *writer_main(void *arg)
             fail(r, &err);
         pthread_mutex_lock(&r->lock);
         r->write_seconds += jk_clock_seconds() - start;
+        jk_give(&r->stored);
         r->stored += st == JASK_OK;
         pthread_cond_broadcast(&r->changed);
     }
@@ -201,16 +207,25 @@ static bool ready(const run *r, int64_t block)
     int64_t window = block / r->share[OUTPUT];
     for (int i = 0; i < JK_BLOCKS_INPUTS; i++) {
         int64_t load = block / r->share[i];
-        if (has(r, i) && r->loaded[i][load % r->plan->slots] != load + 1)
+        if (jk_must_wait(JK_WAIT_WINDOW_LOADED) && has(r, i) &&
+            r->loaded[i][load % r->plan->slots] != load + 1)
             return false;
     }
-    return !has(r, OUTPUT) || r->stored > window - r->plan->slots;
+    return !jk_must_wait(JK_WAIT_WINDOW_STORED) || !has(r, OUTPUT) ||
+           r->stored > window - r->plan->slots;
+}
+
+static void take_windows(run *r, int64_t block)
+{
+    for (int i = 0; i < JK_BLOCKS_INPUTS; i++)
+        jk_take(JK_WAIT_WINDOW_LOADED, &r->loaded[i][block / r->share[i] % r->plan->slots]);
+    jk_take(JK_WAIT_WINDOW_STORED, &r->stored);
 }
 
 static bool all_stored(const run *r, int64_t block)
 {
     (void)block;
-    return r->stored == r->plan->stores;
+    return !jk_must_wait(JK_WAIT_ALL_WINDOWS_STORED) || r->stored == r->plan->stores;
 }
 
 /* Wait until `done` holds for `block`, keeping the user informed. Fails with the run's error. */
@@ -258,12 +273,14 @@ static jask_status run_block(run *r, int64_t number, jask_error *err)
     jask_status st = wait_until(r, ready, number, err);
     if (st)
         return st;
+    take_windows(r, number);
     start = jk_clock_seconds();
     st = r->job->compute(r->job->user, &block, err);
     r->compute_seconds += jk_clock_seconds() - start;
     if (st)
         return st;
     pthread_mutex_lock(&r->lock);
+    jk_give(&r->computed);
     r->computed = number + 1;
     r->posted += block.last && has(r, OUTPUT);
     pthread_cond_broadcast(&r->changed);

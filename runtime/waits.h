@@ -1,6 +1,6 @@
-/* The waits of the pipeline and of the CUDA device. Each closes a hazard and has a name here. On
- * the simulated CUDA runtime a test leaves out one at a time, and every one must be missed
- * (tests/device/test_waits.c). In the library all of this is nothing. */
+/* The waits of the pipeline, of the CUDA device and of operations in blocks. Each closes a hazard and has
+ * a name here. On the simulated CUDA runtime a test leaves out one at a time, and every one must be
+ * missed (tests/device/test_waits.c, test_waits_blocks.c). In the library all of this is nothing. */
 #ifndef JK_RUNTIME_WAITS_H
 #define JK_RUNTIME_WAITS_H
 
@@ -30,7 +30,15 @@ typedef enum jk_wait {
     JK_WAIT_BLOCK_QUEUED, /* using a staging block: for the queuing of the copy out of it */
     JK_WAIT_BAND_POSTED,  /* storing a band: for the queuing of its products */
     JK_WAIT_ALL_STORED,   /* the end of a run: for errors of storing */
-    JK_WAITS
+
+    /* Of operations in blocks; host threads, for another one. */
+    JK_WAIT_WINDOW_LOADED,   /* computing a block: for the reading of its windows */
+    JK_WAIT_WINDOW_USED,     /* reading into a window's place: for blocks that use the last one */
+    JK_WAIT_WINDOW_COMPUTED, /* writing a window: for its blocks */
+    JK_WAIT_WINDOW_STORED,   /* computing into a window's place: for the writing of the last one */
+    JK_WAIT_ALL_WINDOWS_STORED, /* the end of all blocks: for errors of writing */
+    JK_WAITS,
+    JK_WAITS_OF_PRODUCTS = JK_WAIT_WINDOW_LOADED
 } jk_wait;
 
 /* Of host threads that wait: what a thread has done up to jk_give is in order before what another

@@ -24,7 +24,7 @@
 
 static const struct {
     const char *name, *seen;
-} waits[JK_WAITS] = {
+} waits[JK_WAITS_OF_PRODUCTS] = {
     [JK_WAIT_A_FILLED] = {"A_FILLED", "ORDER"},
     [JK_WAIT_B_FILLED] = {"B_FILLED", "ORDER"},
     [JK_WAIT_C_FILLED] = {"C_FILLED", "ORDER"},
@@ -230,7 +230,7 @@ Test(waits, all_kept_nothing_is_reported)
 Test(waits, none_can_be_left_out)
 {
     jask_context *ctx = open_context();
-    for (jk_wait wait = 0; wait < JK_WAITS; wait++) {
+    for (jk_wait wait = 0; wait < JK_WAITS_OF_PRODUCTS; wait++) {
         uint64_t number = 0;
         cr_assert_not_null(waits[wait].name, "wait %d", (int)wait);
         while (number < RUNS && !given_away(ctx, wait, number))
