@@ -670,7 +670,7 @@ JASK_API void jask_dot_backward_args_init(jask_dot_backward_args *args, size_t s
  *  computed.
  *
  *  Both gradients of matrices are made by one joint plan where that moves fewer bytes to and from the device
- *  than two products and, with the planner `auto`, is predicted to take no longer: where k is much less than
+ *  than two products and, with the planner `auto`, is predicted to take hardly longer (5%): where k is much less than
  *  half the root of the number of elements that the budget holds. Then each element of dd is read once, and
  *  sums of one gradient may be stored and read again before they are finished, in its file or, where its type is
  *  not that of sums, in a nameless one in scratch. Two products are made for batches, for one array, for

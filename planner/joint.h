@@ -67,7 +67,7 @@ bool jk_joint_make(const jk_joint_problem *problem, const jk_machine *machine, j
                    bool pipelined, jk_joint *out);
 
 /* Whether it is better than the two products, whose counts and seconds are set: it moves fewer bytes,
- * and with AUTO takes no longer. */
+ * and with AUTO takes hardly longer. */
 bool jk_joint_is_better(const jk_joint *plan);
 
 /* Step s, 0 <= s < steps, as that of one of the products dA (step.product JK_ROWS) and dB (JK_COLS):

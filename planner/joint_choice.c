@@ -20,6 +20,9 @@ enum {
  * to be told from those that do not. */
 #define RUN_BYTES 4096
 
+/* Plans that take so much longer, as a quotient, are as good if they move fewer bytes. */
+#define TIME_WORTH 1.05
+
 /* Parts in which the runtime stores a tile. */
 enum { BANDS = 8 };
 
@@ -95,6 +98,8 @@ typedef struct joint_choice {
     const jk_machine *machine;
     jk_planner planner;
     bool pipelined, found;
+    bool by_time;   /* first pass of AUTO: the least time, whatever the bytes */
+    double in_time; /* slower candidates are out */
     uint64_t room;
     jk_joint best;
 } joint_choice;
@@ -119,7 +124,7 @@ static uint64_t moved(const jk_plan_counts *counts)
 
 static bool preferred(const joint_choice *choice, const jk_joint *x, const jk_joint *y)
 {
-    if (choice->planner == JK_PLANNER_BYTES && moved(&x->counts) != moved(&y->counts))
+    if (!choice->by_time && moved(&x->counts) != moved(&y->counts))
         return moved(&x->counts) < moved(&y->counts);
     return x->seconds < y->seconds;
 }
@@ -129,6 +134,8 @@ static void judge(joint_choice *choice, jk_joint *plan)
     if (all_slots(plan) > choice->room || !jk_joint_set_counts(plan))
         return;
     set_seconds(plan, choice->machine, choice->pipelined);
+    if (choice->planner == JK_PLANNER_AUTO && plan->seconds > choice->in_time)
+        return;
     if (!choice->found || preferred(choice, plan, &choice->best))
         choice->best = *plan;
     choice->found = true;
@@ -147,13 +154,13 @@ static void set_slots(jk_joint *plan, bool pipelined)
     plan->slots[JK_JOINT_SUMS + plan->stays] = 1;
 }
 
-/* The longest block of the side that stays beside blocks of the other side; 0: none fits. */
-static int64_t longest_block(const joint_choice *choice, const jk_joint *plan)
+/* The longest blocks of a side that fit beside those of the other; 0: none fit. */
+static int64_t longest_block(const joint_choice *choice, const jk_joint *plan, int side)
 {
     const jk_joint_problem *p = &plan->problem;
     jk_joint none = *plan, one = *plan;
-    none.block[plan->stays] = 0;
-    one.block[plan->stays] = 1;
+    none.block[side] = 0;
+    one.block[side] = 1;
     none.slot_align = one.slot_align = 1;
     jk_u128 fixed = all_slots(&none), each = all_slots(&one) - fixed;
     /* Rounding up of slots to whole elements. */
@@ -161,7 +168,7 @@ static int64_t longest_block(const joint_choice *choice, const jk_joint *plan)
     if (fixed + each > choice->room)
         return 0;
     jk_u128 most = (choice->room - fixed) / each;
-    int64_t length = plan->stays == JK_ROWS ? p->m : p->n;
+    int64_t length = side == JK_ROWS ? p->m : p->n;
     return most < (jk_u128)length ? (int64_t)most : length;
 }
 
@@ -174,7 +181,7 @@ static void consider(joint_choice *choice, const jk_joint_problem *p, int stays,
                      .slot_align = largest_element(p)};
     plan.block[!stays] = width;
     set_slots(&plan, choice->pipelined);
-    int64_t longest = longest_block(choice, &plan);
+    int64_t longest = longest_block(choice, &plan, stays);
     if (longest == 0)
         return;
     /* As few blocks, of about equal length. */
@@ -182,6 +189,23 @@ static void consider(joint_choice *choice, const jk_joint_problem *p, int stays,
     int64_t even = jk_min(jk_round_up(equal, EVEN), length);
     plan.block[stays] = even <= longest ? even : equal;
     judge(choice, &plan);
+    /* What is left over makes blocks that pass wider. */
+    int64_t widest = jk_min(longest_block(choice, &plan, !stays), WIDEST);
+    plan.block[!stays] = widest > EVEN ? widest / EVEN * EVEN : widest;
+    set_slots(&plan, choice->pipelined);
+    judge(choice, &plan);
+}
+
+static void try_all(joint_choice *choice, const jk_joint_problem *problem)
+{
+    choice->found = false;
+    for (int stays = JK_ROWS; stays <= JK_COLS; stays++) {
+        int64_t length = stays == JK_ROWS ? problem->n : problem->m; /* of what passes */
+        int64_t widest = jk_min(length, WIDEST);
+        for (int64_t width = 1; width < widest; width += jk_max(1, width / 2))
+            consider(choice, problem, stays, width);
+        consider(choice, problem, stays, widest);
+    }
 }
 
 /* The largest alignment that still fits. */
@@ -199,16 +223,20 @@ static void align_slots(jk_joint *plan, uint64_t room)
 bool jk_joint_make(const jk_joint_problem *problem, const jk_machine *machine, jk_planner planner,
                    bool pipelined, jk_joint *out)
 {
-    joint_choice choice = {.machine = machine, .planner = planner, .pipelined = pipelined};
+    joint_choice choice = {.machine = machine,
+                           .planner = planner,
+                           .pipelined = pipelined,
+                           .by_time = planner == JK_PLANNER_AUTO,
+                           .in_time = HUGE_VAL};
     if (machine->device_bytes < machine->reserve_bytes)
         return false;
     choice.room = machine->device_bytes - machine->reserve_bytes;
-    for (int stays = JK_ROWS; stays <= JK_COLS; stays++) {
-        int64_t length = stays == JK_ROWS ? problem->n : problem->m; /* of what passes */
-        int64_t widest = jk_min(length, WIDEST);
-        for (int64_t width = 1; width < widest; width *= 2)
-            consider(&choice, problem, stays, width);
-        consider(&choice, problem, stays, widest);
+    try_all(&choice, problem);
+    if (choice.found && choice.by_time) {
+        /* Bytes are robust where rates are not. */
+        choice.in_time = TIME_WORTH * choice.best.seconds;
+        choice.by_time = false;
+        try_all(&choice, problem);
     }
     if (!choice.found)
         return false;
@@ -223,5 +251,5 @@ bool jk_joint_make(const jk_joint_problem *problem, const jk_machine *machine, j
 bool jk_joint_is_better(const jk_joint *plan)
 {
     return moved(&plan->counts) < moved(&plan->apart) &&
-           (plan->planner == JK_PLANNER_BYTES || plan->seconds <= plan->apart_seconds);
+           (plan->planner == JK_PLANNER_BYTES || plan->seconds <= TIME_WORTH * plan->apart_seconds);
 }
