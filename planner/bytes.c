@@ -5,7 +5,9 @@
  * same; at the turn from one row to the next, B does, because every second row is visited
  * backwards. The operand that stays is swept in the opposite direction by the new tile, so it
  * begins with the panels used last, which are still in their slots: as many as there are slots. With
- * more slots than panels, a row that begins at the turn finds those of several tiles. */
+ * more slots than panels, a row that begins at the turn finds those of several tiles.
+ *
+ * Each group of tiles is such a walk by itself, over the group's part of the inner side. */
 #include "planner/internal.h"
 
 typedef struct side_view {
@@ -118,18 +120,65 @@ static jk_u128 inner_pages(const jk_plan *plan, const side_view *outer, const si
            (jk_u128)(outer->tiles - 1) * (jk_u128)turned_panels(plan, inner);
 }
 
+/* The side whose strips stay along a row of tiles (order IJ: A's). */
+static int outer_side(const jk_plan *plan)
+{
+    return plan->order == JK_ORDER_IJ ? JK_ROWS : JK_COLS;
+}
+
+/* What `times` groups move that have `inner` as their part of the inner side. */
+static void add_groups(const jk_plan *plan, int64_t times, const side_view *outer,
+                       const side_view *inner, jk_traffic *sum)
+{
+    int side = outer_side(plan);
+    sum->bytes[side] += (jk_u128)times * outer_bytes(plan, outer, inner);
+    sum->pages[side] += (jk_u128)times * outer_pages(plan, outer, inner);
+    sum->bytes[!side] += (jk_u128)times * inner_bytes(plan, outer, inner);
+    sum->pages[!side] += (jk_u128)times * inner_pages(plan, outer, inner);
+}
+
 jk_traffic jk_plan_traffic(const jk_plan *plan)
 {
-    int outer_side = plan->order == JK_ORDER_IJ ? JK_ROWS : JK_COLS;
-    side_view outer = view_of(plan, outer_side), inner = view_of(plan, !outer_side);
-    jk_traffic traffic;
-    traffic.bytes[outer_side] = outer_bytes(plan, &outer, &inner);
-    traffic.pages[outer_side] = outer_pages(plan, &outer, &inner);
-    traffic.bytes[!outer_side] = inner_bytes(plan, &outer, &inner);
-    traffic.pages[!outer_side] = inner_pages(plan, &outer, &inner);
+    int64_t group = jk_plan_group(plan), before = jk_plan_groups(plan) - 1; /* the last one */
+    side_view outer = view_of(plan, outer_side(plan)), inner = view_of(plan, !outer_side(plan));
+    side_view full = inner, last = inner;
+    full.tiles = group;
+    full.length = group * inner.block;
+    last.tiles = inner.tiles - before * group;
+    last.length = inner.length - before * group * inner.block;
+    jk_traffic traffic = {{0}, {0}};
+    add_groups(plan, 1, &outer, &last, &traffic);
+    if (before > 0)
+        add_groups(plan, before, &outer, &full, &traffic);
     if (plan->b_slots == 0) /* B's panels are A's */
         traffic.bytes[JK_COLS] = traffic.pages[JK_COLS] = 0;
     return traffic;
+}
+
+/* Rows of A (order IJ) that groups find in host memory: the next one, at the far or near end, those of the strips
+ * that were used last. */
+static jk_u128 kept_length(const jk_plan *plan, const side_view *outer, int64_t strips)
+{
+    int64_t turns = jk_plan_groups(plan) - 1;
+    int64_t near = edge(outer, strips), far = outer->length - edge(outer, outer->tiles - strips);
+    return (jk_u128)(turns - turns / 2) * (jk_u128)far + (jk_u128)(turns / 2) * (jk_u128)near;
+}
+
+jk_traffic jk_plan_reading(const jk_plan *plan, const jk_traffic *copies)
+{
+    const int64_t strips[2] = {plan->a_strips, plan->b_strips};
+    jk_traffic reading = *copies;
+    for (int side = JK_ROWS; side <= JK_COLS; side++) {
+        side_view view = view_of(plan, side);
+        jk_u128 length = (jk_u128)view.length;
+        if (strips[side] == 0)
+            continue;
+        if (side == outer_side(plan))
+            length =
+                length * (uint64_t)jk_plan_groups(plan) - kept_length(plan, &view, strips[side]);
+        reading.bytes[side] = length * (uint64_t)plan->problem.k * view.element;
+    }
+    return reading;
 }
 
 /* batches * counts[i] in out[i]; false when one of them exceeds `most`. */
@@ -145,21 +194,30 @@ static bool times_batches(const jk_problem *p, const jk_u128 *counts, int n, uin
     return true;
 }
 
+/* Elements take a power of two of bytes; a division in 128 bits would take long. */
+static jk_u128 elements_in(jk_u128 bytes, uint64_t element)
+{
+    return bytes >> __builtin_ctzll(element);
+}
+
 bool jk_plan_set_counts(jk_plan *plan)
 {
     const jk_problem *p = &plan->problem;
     jk_traffic traffic = jk_plan_traffic(plan);
     const jk_element_sizes size = jk_device_elements(p), in_file = jk_file_elements(p);
-    jk_u128 a = traffic.bytes[JK_ROWS] / size.a, b = traffic.bytes[JK_COLS] / size.b;
+    jk_traffic reading = jk_plan_reading(plan, &traffic);
+    jk_u128 up = traffic.bytes[JK_ROWS] + traffic.bytes[JK_COLS];
+    jk_u128 read_a = elements_in(reading.bytes[JK_ROWS], size.a);
+    jk_u128 read_b = elements_in(reading.bytes[JK_COLS], size.b);
     jk_u128 d = (jk_u128)p->m * (jk_u128)p->n, c = p->read_c ? d : 0;
     jk_u128 tiles = (jk_u128)plan->mt * (jk_u128)plan->nt;
     jk_u128 pages = traffic.pages[JK_ROWS] + traffic.pages[JK_COLS] + (p->read_c ? tiles : 0);
-    jk_u128 bytes[] = {a * size.a + b * size.b + c * size.c, d * size.c,
-                       a * in_file.a + b * in_file.b + c * in_file.c, d * in_file.d};
+    jk_u128 bytes[] = {up + c * size.c, d * size.c,
+                       read_a * in_file.a + read_b * in_file.b + c * in_file.c, d * in_file.d};
     jk_u128 counts[] = {tiles, pages};
     if (!times_batches(p, bytes, 4, UINT64_MAX, bytes) ||
         !times_batches(p, counts, 2, INT64_MAX, counts) || bytes[0] + bytes[1] > UINT64_MAX ||
-        counts[0] > INT64_MAX / (jk_u128)plan->kt)
+        counts[0] > (uint64_t)(INT64_MAX / plan->kt))
         return false;
     plan->tiles = plan->d2h_pages = (int64_t)counts[0];
     plan->steps = plan->tiles * plan->kt;
@@ -197,4 +255,40 @@ uint64_t jk_plan_b_slot_bytes(const jk_plan *plan)
 uint64_t jk_plan_c_slot_bytes(const jk_plan *plan)
 {
     return (uint64_t)slot_bytes(plan->bm, plan->bn, plan->problem.c_bytes, plan->slot_align);
+}
+
+/* A strip has all of k, so places lie side by side without gaps; the last strip may be narrow. */
+static uint64_t strips_bytes(const jk_plan *plan, int side, int64_t strips)
+{
+    side_view view = view_of(plan, side);
+    return (uint64_t)edge(&view, strips) * (uint64_t)plan->problem.k * (uint64_t)view.element;
+}
+
+uint64_t jk_plan_a_strips_bytes(const jk_plan *plan)
+{
+    return strips_bytes(plan, JK_ROWS, plan->a_strips);
+}
+
+uint64_t jk_plan_b_strips_bytes(const jk_plan *plan)
+{
+    return strips_bytes(plan, JK_COLS, plan->b_strips);
+}
+
+/* Panels of a strip lie one behind the other. */
+static uint64_t place(const jk_plan *plan, const jk_step *step, int side, int64_t strip,
+                      int64_t width)
+{
+    side_view view = view_of(plan, side);
+    int64_t elements = strip * view.block * plan->problem.k + step->depth_start * width;
+    return (uint64_t)elements * (uint64_t)view.element;
+}
+
+uint64_t jk_plan_a_place(const jk_plan *plan, const jk_step *step)
+{
+    return place(plan, step, JK_ROWS, step->a_strip, step->rows);
+}
+
+uint64_t jk_plan_b_place(const jk_plan *plan, const jk_step *step)
+{
+    return place(plan, step, JK_COLS, step->b_strip, step->cols);
 }

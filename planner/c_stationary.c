@@ -32,8 +32,10 @@ typedef struct plan_choice {
     const jk_machine *machine;
     jk_planner planner;
     bool pipelined;
-    bool by_time;   /* first pass of AUTO: the least time, whatever the bytes */
-    double in_time; /* slower candidates are out; infinite without an objective in time */
+    uint64_t host_room; /* for strips of A and B */
+    bool first_pass;    /* the least time (AUTO), or copies (BYTES), whatever the rest */
+    double in_time;     /* slower candidates are out; infinite without an objective in time */
+    uint64_t in_bytes;  /* those that copy more to the device are out */
     int64_t considered;
     bool found[2];
     jk_plan best[2]; /* [WHOLE_ROWS]: of those that write whole rows of D */
@@ -95,27 +97,41 @@ static bool handier(const jk_plan *x, const jk_plan *y)
     return fewer_bytes(x, y);
 }
 
+/* Of compulsory reading, so much more or less is no matter beside how files are read. */
+enum { READING_PARTS = 16 };
+
+static uint64_t reading(const jk_plan *plan)
+{
+    const jk_problem *p = &plan->problem;
+    const jk_element_sizes size = jk_file_elements(p);
+    jk_u128 once = (jk_u128)p->m * (jk_u128)p->k * size.a + (jk_u128)p->k * (jk_u128)p->n * size.b;
+    once *= (uint64_t)jk_problem_batches(p);
+    return (uint64_t)((jk_u128)plan->file_read_bytes * READING_PARTS / once);
+}
+
+static bool better(const plan_choice *choice, const jk_plan *x, const jk_plan *y)
+{
+    bool by_time = choice->planner == JK_PLANNER_AUTO;
+    if (choice->first_pass && by_time)
+        return x->seconds < y->seconds;
+    if (!choice->first_pass && choice->host_room > 0 && reading(x) != reading(y))
+        return reading(x) < reading(y);
+    return by_time ? handier(x, y) : fewer_bytes(x, y);
+}
+
 static void judge(plan_choice *choice, jk_plan *candidate)
 {
     choice->considered++;
-    if (!jk_plan_set_counts(candidate))
+    if (!jk_plan_set_counts(candidate) || candidate->h2d_bytes > choice->in_bytes)
         return;
     if (choice->planner == JK_PLANNER_AUTO) {
         jk_plan_set_seconds(candidate, choice->machine, choice->pipelined);
         if (candidate->seconds > choice->in_time)
             return;
     }
-    int rows = !choice->by_time && candidate->nt == 1 ? WHOLE_ROWS : ANY_ROWS;
-    jk_plan *best = &choice->best[rows];
-    bool better = !choice->found[rows];
-    if (!better && choice->by_time)
-        better = candidate->seconds < best->seconds;
-    else if (!better && choice->planner == JK_PLANNER_AUTO)
-        better = handier(candidate, best);
-    else if (!better)
-        better = fewer_bytes(candidate, best);
-    if (better)
-        *best = *candidate;
+    int rows = !choice->first_pass && candidate->nt == 1 ? WHOLE_ROWS : ANY_ROWS;
+    if (!choice->found[rows] || better(choice, candidate, &choice->best[rows]))
+        choice->best[rows] = *candidate;
     choice->found[rows] = true;
 }
 
@@ -126,9 +142,11 @@ static jk_plan *best_of_pass(plan_choice *choice)
     jk_plan *any = &choice->best[ANY_ROWS], *whole = &choice->best[WHOLE_ROWS];
     if (!choice->found[ANY_ROWS] || !choice->found[WHOLE_ROWS])
         return choice->found[ANY_ROWS] ? any : choice->found[WHOLE_ROWS] ? whole : NULL;
-    if (choice->planner == JK_PLANNER_AUTO)
-        return (double)whole->h2d_bytes <= WHOLE_ROWS_WORTH * (double)any->h2d_bytes ? whole : any;
-    return fewer_bytes(whole, any) ? whole : any;
+    if (choice->planner != JK_PLANNER_AUTO)
+        return better(choice, whole, any) ? whole : any;
+    if (choice->host_room > 0 && reading(whole) > reading(any))
+        return any;
+    return (double)whole->h2d_bytes <= WHOLE_ROWS_WORTH * (double)any->h2d_bytes ? whole : any;
 }
 
 /* Give left-over memory to an operand, until it has `most` slots. */
@@ -169,9 +187,40 @@ static void spend_all_left_over(const plan_choice *choice, jk_plan *plan)
         spend_left_over(choice, plan, !shared, 2);
 }
 
-static void consider(void *user, const jk_recipe *recipe, const int64_t block[2])
+/* Whether `plan` could be chosen if it read each input only once. */
+static bool promising(const plan_choice *choice, const jk_plan *plan)
 {
-    plan_choice *choice = user;
+    const jk_problem *p = &plan->problem;
+    const jk_element_sizes size = jk_file_elements(p);
+    jk_plan best_case = *plan;
+    if (!jk_plan_set_counts(&best_case) || best_case.h2d_bytes > choice->in_bytes)
+        return false;
+    if (choice->planner != JK_PLANNER_AUTO)
+        return true;
+    uint64_t once = (uint64_t)(p->m * p->k) * size.a + (uint64_t)(p->k * p->n) * size.b;
+    once *= (uint64_t)jk_problem_batches(p);
+    if (once < best_case.file_read_bytes)
+        best_case.file_read_bytes = once;
+    jk_plan_set_seconds(&best_case, choice->machine, choice->pipelined);
+    if (choice->first_pass && choice->found[ANY_ROWS])
+        return best_case.seconds < choice->best[ANY_ROWS].seconds;
+    return best_case.seconds <= choice->in_time;
+}
+
+/* `plan` but for what stays in host memory. */
+static void consider_host_levels(plan_choice *choice, jk_plan *plan)
+{
+    jk_plan in_groups;
+    if (choice->host_room > 0 && !promising(choice, plan))
+        return;
+    bool several = jk_plan_keep_strips(plan, choice->host_room, &in_groups);
+    judge(choice, plan);
+    if (several)
+        judge(choice, &in_groups);
+}
+
+static void consider_tile(plan_choice *choice, const jk_recipe *recipe, const int64_t block[2])
+{
     const jk_problem *p = choice->space.problem;
     jk_plan plan = {
         .problem = *p,
@@ -193,7 +242,22 @@ static void consider(void *user, const jk_recipe *recipe, const int64_t block[2]
         candidate.order = (jk_order)order;
         if (choice->pipelined)
             spend_all_left_over(choice, &candidate);
-        judge(choice, &candidate);
+        consider_host_levels(choice, &candidate);
+    }
+}
+
+/* A tile, and what is left of it where strips of either side fill host memory. */
+static void consider(void *user, const jk_recipe *recipe, const int64_t block[2])
+{
+    plan_choice *choice = user;
+    consider_tile(choice, recipe, block);
+    if (choice->host_room == 0 || recipe->quantum != EVEN)
+        return;
+    for (int side = JK_ROWS; side <= JK_COLS; side++) {
+        int64_t cut[2] = {block[JK_ROWS], block[JK_COLS]};
+        cut[side] = jk_host_block(choice->space.problem, block, side, choice->host_room);
+        if (cut[side] < block[side])
+            consider_tile(choice, recipe, cut);
     }
 }
 
@@ -285,14 +349,19 @@ bool jk_plan_c_stationary(const jk_problem *problem, const jk_machine *machine, 
         .machine = machine,
         .planner = planner,
         .pipelined = pipelined,
-        .by_time = planner == JK_PLANNER_AUTO,
+        .host_room = jk_host_room(machine),
         .in_time = HUGE_VAL,
+        .in_bytes = UINT64_MAX,
     };
+    choice.first_pass = planner == JK_PLANNER_AUTO || choice.host_room > 0;
     try_all(&choice);
     jk_plan *best = best_of_pass(&choice);
-    if (best && choice.by_time) {
-        choice.in_time = 1.02 * best->seconds;
-        choice.by_time = choice.found[ANY_ROWS] = choice.found[WHOLE_ROWS] = false;
+    if (best && choice.first_pass) {
+        if (planner == JK_PLANNER_AUTO)
+            choice.in_time = 1.02 * best->seconds;
+        else if (!jk_add_u64(best->h2d_bytes, best->h2d_bytes / 50, &choice.in_bytes))
+            choice.in_bytes = UINT64_MAX;
+        choice.first_pass = choice.found[ANY_ROWS] = choice.found[WHOLE_ROWS] = false;
         try_all(&choice);
         best = best_of_pass(&choice);
     }

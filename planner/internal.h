@@ -27,6 +27,28 @@ static inline int jk_side_bytes(const jk_problem *problem, int side)
     return side == JK_ROWS ? problem->a_bytes : problem->b_bytes;
 }
 
+/* Rows of tiles as they are visited (order JI: columns), tiles in each, and how those are visited in
+ * groups. */
+static inline int64_t jk_plan_rows(const jk_plan *plan)
+{
+    return plan->order == JK_ORDER_IJ ? plan->mt : plan->nt;
+}
+
+static inline int64_t jk_plan_width(const jk_plan *plan)
+{
+    return plan->order == JK_ORDER_IJ ? plan->nt : plan->mt;
+}
+
+static inline int64_t jk_plan_group(const jk_plan *plan)
+{
+    return plan->group > 0 ? plan->group : jk_plan_width(plan);
+}
+
+static inline int64_t jk_plan_groups(const jk_plan *plan)
+{
+    return jk_ceil_div(jk_plan_width(plan), jk_plan_group(plan));
+}
+
 /* Bytes of an element of each array. */
 typedef struct jk_element_sizes {
     uint64_t a, b, c, d;
@@ -74,11 +96,34 @@ void jk_plan_set_grid(jk_plan *plan);
 
 jk_traffic jk_plan_traffic(const jk_plan *plan);
 
+/* Bytes of A and B, as on the device, that come from files in one batch, `copies` being what
+ * jk_plan_traffic says. Pages have no meaning. */
+jk_traffic jk_plan_reading(const jk_plan *plan, const jk_traffic *copies);
+
 /* Set tiles, steps, pages and bytes moved. False when one of them cannot be counted in 64 bits. */
 bool jk_plan_set_counts(jk_plan *plan);
 
 /* All slots together, each rounded up to a multiple of `align`. */
 jk_u128 jk_plan_slots_bytes(const jk_plan *plan, size_t align);
+
+/* ---- host_level.c ---- */
+
+/* Decide which strips of A and B stay in `room` bytes of host memory so that files are read least: with
+ * all tiles in one group, which leaves copies to the device as they are; and, where that returns true, still
+ * less in several groups. Sets no counts. */
+bool jk_plan_keep_strips(jk_plan *plan, uint64_t room, jk_plan *in_groups);
+
+/* A length no greater than block[side], so that strips of it nearly fill `room` bytes of host memory: one
+ * of them, or several beside one of the other side; block[side] where none is better. */
+int64_t jk_host_block(const jk_problem *problem, const int64_t block[2], int side, uint64_t room);
+
+/* What staging leaves of host memory. */
+static inline uint64_t jk_host_room(const jk_machine *machine)
+{
+    return machine->host_bytes > machine->host_reserve_bytes
+               ? machine->host_bytes - machine->host_reserve_bytes
+               : 0;
+}
 
 /* ---- seconds.c ---- */
 

@@ -49,16 +49,12 @@ static double product_seconds(const jk_joint *plan, const jk_machine *machine)
     return issue + (machine->shared_cores ? arithmetic + memory : fmax(arithmetic, memory));
 }
 
-/* What the disk is asked for: inputs that the host's memory keeps, once. */
-static double disk_bytes(const jk_joint *plan, const jk_machine *machine)
+static double disk_bytes(const jk_joint *plan)
 {
     const jk_joint_problem *p = &plan->problem;
     double g = (double)p->m * (double)p->n * p->g_bytes;
-    double once = g + (double)p->k * ((double)p->m * p->side[JK_ROWS].bytes +
-                                      (double)p->n * p->side[JK_COLS].bytes);
-    double read = (double)plan->counts.file_read_bytes;
-    read = once <= (double)machine->cache_bytes ? fmin(once, read) : read;
-    return read + g / ((double)jk_joint_run(plan) * p->g_bytes) * RUN_BYTES;
+    double runs = g / ((double)jk_joint_run(plan) * p->g_bytes);
+    return (double)plan->counts.file_read_bytes + runs * RUN_BYTES;
 }
 
 /* Where a block that stays is replaced by the next, nothing else goes on. */
@@ -76,7 +72,7 @@ static void set_seconds(jk_joint *plan, const jk_machine *machine, bool pipeline
     double *stage = plan->stage_seconds, sum, pace = 0;
     stage[JK_STAGE_UP] = over((double)plan->counts.h2d_bytes, machine->h2d);
     stage[JK_STAGE_DOWN] = over((double)plan->counts.d2h_bytes, machine->d2h);
-    stage[JK_STAGE_READ] = over(disk_bytes(plan, machine), machine->disk_read);
+    stage[JK_STAGE_READ] = over(disk_bytes(plan), machine->disk_read);
     stage[JK_STAGE_WRITE] = over((double)plan->counts.file_write_bytes, machine->disk_write);
     stage[JK_STAGE_PRODUCTS] = product_seconds(plan, machine);
     sum = stage[JK_STAGE_PRODUCTS] + stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];

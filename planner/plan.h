@@ -33,8 +33,10 @@ typedef struct jk_machine {
     double disk_read, disk_write;
     double device_memory; /* the device's own memory: a product re-reads and re-writes its C tile */
     double step_seconds;  /* fixed cost of one step */
-    uint64_t cache_bytes; /* host memory in which inputs stay once read; 0: none is counted on */
-    bool shared_cores;    /* host device: copies and products compete for the same cores */
+    /* Beside a device with memory of its own: host memory for staging and for strips of A and B that
+     * stay there, and what of it staging takes. 0: nothing stays. */
+    uint64_t host_bytes, host_reserve_bytes;
+    bool shared_cores; /* host device: copies and products compete for the same cores */
 } jk_machine;
 
 typedef enum jk_planner { JK_PLANNER_AUTO, JK_PLANNER_BYTES, JK_PLANNER_PAGE } jk_planner;
@@ -74,7 +76,15 @@ typedef enum jk_stage {
  *
  * With `serpentine` every second row of tiles is visited backwards, and every second tile runs over
  * its panels backwards, so that the panels met last are met first again and need no copy: as many as
- * there are slots, of A along a row of tiles and of B at the turn into the next (order IJ). */
+ * there are slots, of A along a row of tiles and of B at the turn into the next (order IJ).
+ *
+ * Host memory beside the device holds strips: of A, bm rows and all of k; of B, bn columns. A panel is
+ * read from its file when its strip is not there, and is kept there; all later copies of it come
+ * from host memory. To need fewer strips, tiles are visited in groups: with order IJ, `group`
+ * columns of tiles at a time, all rows of each; so strips of B stay while a group is made, and
+ * one or more of A while a row of it is. Groups find nothing on the device, but the strips of A in
+ * host memory that the one before has left there last, because every second one visits rows backwards.
+ * Order JI is the same with the roles exchanged. */
 typedef struct jk_plan {
     jk_problem problem;
     jk_planner planner; /* as asked */
@@ -85,7 +95,9 @@ typedef struct jk_plan {
     int64_t mt, nt, kt; /* ceil(m/bm), ceil(n/bn), ceil(k/bk) */
     int64_t tiles;      /* batches * mt * nt: batches follow one another and share no panels */
     int64_t a_slots, b_slots, c_slots;
-    size_t slot_align; /* every slot begins at a multiple of this */
+    int64_t group;              /* 0: all tiles are one */
+    int64_t a_strips, b_strips; /* places in host memory; 0: every copy comes from the file */
+    size_t slot_align;          /* every slot begins at a multiple of this */
 
     int64_t steps; /* tiles * kt */
     int64_t h2d_pages, d2h_pages;
@@ -94,11 +106,13 @@ typedef struct jk_plan {
     uint64_t peak_bytes; /* slots and reserve: never above budget_bytes */
     uint64_t reserve_bytes;
     uint64_t budget_bytes;
+    uint64_t host_peak_bytes, host_reserve_bytes, host_budget_bytes; /* the same, of host memory */
     uint64_t lower_bound_bytes; /* of h2d + d2h, for memory of budget_bytes */
     double seconds;
     double stage_seconds[JK_STAGES];
     uint64_t compute_bound_budget; /* see jk_plan_find_cure; 0: none, or not looked for */
-    int64_t considered;            /* plans that it was chosen from */
+    uint64_t compute_bound_host_budget;
+    int64_t considered; /* plans that it was chosen from */
 } jk_plan;
 
 /* Step s: D tile (i, j) += A panel (i, p) * B panel (p, j), in device memory. */
@@ -110,8 +124,11 @@ typedef struct jk_step {
     int64_t rows, cols, depth;     /* true extents, short at the edges */
     int64_t a_slot, b_slot, c_slot;
     bool load_a, load_b; /* the panel is not resident: copy it first */
-    bool load_c;         /* C's tile must be copied in before the first product */
-    bool first, last;    /* of the tile: overwrite rather than accumulate; store it afterwards */
+    /* The panel comes from the file, and is kept where the operand has strips; else from host memory. */
+    bool read_a, read_b;
+    int64_t a_strip, b_strip; /* the place of its strip there */
+    bool load_c;              /* C's tile must be copied in before the first product */
+    bool first, last; /* of the tile: overwrite rather than accumulate; store it afterwards */
     /* Of a joint plan (joint.h) alone; else 0. */
     int product;       /* the gradient that D stands for */
     bool from_partial; /* C's tile is what an earlier tile of the same gradient was stored as */
@@ -166,12 +183,19 @@ uint64_t jk_plan_a_slot_bytes(const jk_plan *plan);
 uint64_t jk_plan_b_slot_bytes(const jk_plan *plan);
 uint64_t jk_plan_c_slot_bytes(const jk_plan *plan);
 
+/* Host memory for the strips of A, or of B, and where a step's panel begins there. */
+uint64_t jk_plan_a_strips_bytes(const jk_plan *plan);
+uint64_t jk_plan_b_strips_bytes(const jk_plan *plan);
+uint64_t jk_plan_a_place(const jk_plan *plan, const jk_step *step);
+uint64_t jk_plan_b_place(const jk_plan *plan, const jk_step *step);
+
 /* The stage that takes longest. */
 jk_stage jk_plan_bottleneck(const jk_plan *plan);
 
 /* Set compute_bound_budget: a budget with which products are what takes longest, the least one but
- * for an eighth; 0 when no budget of `most_bytes` at the most does that, or none is needed. Makes a
- * dozen plans. */
+ * for an eighth; 0 when no budget of `most_bytes` at the most does that, or none is needed. Where reading
+ * files takes longest, beside a device with memory of its own, compute_bound_host_budget is looked for
+ * first, in the same way, and the other one only where there is none. Makes dozens of plans. */
 void jk_plan_find_cure(jk_plan *plan, const jk_machine *machine, bool pipelined,
                        uint64_t most_bytes);
 

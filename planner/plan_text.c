@@ -10,24 +10,44 @@ static void put_tiles(text_out *out, const jk_plan *plan)
         "tiles    %" PRId64 " x %" PRId64 ", %" PRId64 " x %" PRId64 " of them; depth %" PRId64
         ", %" PRId64 " panels; %" PRId64 " steps\n",
         plan->bm, plan->bn, plan->mt, plan->nt, plan->bk, plan->kt, plan->steps);
-    put(out, "order    %s%s\n", plan->order == JK_ORDER_IJ ? "row by row" : "column by column",
+    put(out, "order    %s%s", plan->order == JK_ORDER_IJ ? "row by row" : "column by column",
         plan->serpentine ? ", back and forth" : "");
+    if (plan->group > 0)
+        put(out, ", in groups of %" PRId64 " %s of tiles", plan->group,
+            plan->order == JK_ORDER_IJ ? "columns" : "rows");
+    put(out, "\n");
     put(out, "slots    A %" PRId64 ", B %" PRId64 ", C %" PRId64 ", aligned to %zu bytes\n",
         plan->a_slots, plan->b_slots, plan->c_slots, plan->slot_align);
 }
 
-static void put_passes(text_out *out, const jk_plan *plan)
+/* How often A and B go where `traffic` says. */
+static void put_operands(text_out *out, const jk_plan *plan, const jk_traffic *traffic)
 {
     const jk_problem *p = &plan->problem;
-    jk_traffic traffic = jk_plan_traffic(plan);
-    put(out, "passes   A ");
-    put_ratio(out, traffic.bytes[JK_ROWS], (jk_u128)p->m * (jk_u128)p->k * (jk_u128)p->a_bytes);
+    put(out, "A ");
+    put_ratio(out, traffic->bytes[JK_ROWS], (jk_u128)p->m * (jk_u128)p->k * (jk_u128)p->a_bytes);
     put(out, ", B ");
     if (plan->b_slots == 0)
         put(out, "none: it is A");
     else
-        put_ratio(out, traffic.bytes[JK_COLS], (jk_u128)p->k * (jk_u128)p->n * (jk_u128)p->b_bytes);
-    put(out, ", C %s\n", p->read_c ? "read once, written once" : "written once");
+        put_ratio(out, traffic->bytes[JK_COLS],
+                  (jk_u128)p->k * (jk_u128)p->n * (jk_u128)p->b_bytes);
+}
+
+static void put_passes(text_out *out, const jk_plan *plan)
+{
+    jk_traffic up = jk_plan_traffic(plan), reading = jk_plan_reading(plan, &up);
+    put(out, "passes   ");
+    put_operands(out, plan, &up);
+    put(out, ", C %s\n", plan->problem.read_c ? "read once, written once" : "written once");
+    if (plan->host_budget_bytes == 0)
+        return;
+    put(out,
+        "strips   A %" PRId64 " of %" PRId64 ", B %" PRId64 " of %" PRId64
+        " stay in host memory; passes over files ",
+        plan->a_strips, plan->mt, plan->b_strips, plan->nt);
+    put_operands(out, plan, &reading);
+    put(out, "\n");
 }
 
 static void put_empty(text_out *out, const jk_plan *plan)
@@ -61,7 +81,10 @@ static void put_limit(text_out *out, const jk_plan *plan)
     };
     jk_stage stage = jk_plan_bottleneck(plan);
     put(out, "limit    %s", bound[stage]);
-    if (plan->compute_bound_budget > 0) {
+    if (plan->compute_bound_host_budget > 0) {
+        put(out, "; compute-bound from a host budget of ");
+        put_size(out, plan->compute_bound_host_budget);
+    } else if (plan->compute_bound_budget > 0) {
         put(out, "; compute-bound from a budget of ");
         put_size(out, plan->compute_bound_budget);
     } else if (stage != JK_STAGE_PRODUCTS) {
@@ -101,6 +124,10 @@ static void put_text(text_out *out, const jk_plan *plan)
     put_moved(out, " times the lower bound of ", plan->lower_bound_bytes);
     put_moved(out, "\nmemory   ", plan->peak_bytes);
     put_moved(out, " of ", plan->budget_bytes);
+    if (plan->host_budget_bytes > 0) {
+        put_moved(out, "\nhost     ", plan->host_peak_bytes);
+        put_moved(out, " of ", plan->host_budget_bytes);
+    }
     put(out, "\ntime     ");
     put_duration(out, plan->seconds);
     put(out, " predicted\n");
@@ -113,6 +140,16 @@ static void put_json_seconds(text_out *out, double seconds)
     put(out, "%" PRIu64 ".%06u", micros / 1000000, (unsigned)(micros % 1000000));
 }
 
+/* 0: there is none. */
+static void put_json_cure(text_out *out, const char *name, uint64_t bytes)
+{
+    put(out, ", \"%s\": ", name);
+    if (bytes > 0)
+        put(out, "%" PRIu64, bytes);
+    else
+        put(out, "null");
+}
+
 static void put_json_times(text_out *out, const jk_plan *plan)
 {
     put(out, "\"seconds\": ");
@@ -122,12 +159,25 @@ static void put_json_times(text_out *out, const jk_plan *plan)
         put(out, "%s\"%s\": ", i > 0 ? ", " : "", stage_names[i]);
         put_json_seconds(out, plan->stage_seconds[i]);
     }
-    put(out, "}, \"bottleneck\": \"%s\", \"compute_bound_budget_bytes\": ",
-        stage_names[jk_plan_bottleneck(plan)]);
-    if (plan->compute_bound_budget > 0)
-        put(out, "%" PRIu64, plan->compute_bound_budget);
-    else
-        put(out, "null");
+    put(out, "}, \"bottleneck\": \"%s\"", stage_names[jk_plan_bottleneck(plan)]);
+    put_json_cure(out, "compute_bound_budget_bytes", plan->compute_bound_budget);
+    put_json_cure(out, "compute_bound_host_budget_bytes", plan->compute_bound_host_budget);
+}
+
+/* The level of host memory: what stays there, and what files are asked for. */
+static void put_json_host(text_out *out, const jk_plan *plan)
+{
+    jk_traffic copies = jk_plan_traffic(plan), reading = jk_plan_reading(plan, &copies);
+    const jk_element_sizes size = jk_device_elements(&plan->problem);
+    const jk_element_sizes in_file = jk_file_elements(&plan->problem);
+    uint64_t batches = (uint64_t)jk_problem_batches(&plan->problem);
+    put(out, "\"group\": %" PRId64 ", \"a_strips\": %" PRId64 ", \"b_strips\": %" PRId64 ", ",
+        jk_plan_group(plan), plan->a_strips, plan->b_strips);
+    put(out, "\"a_file_bytes\": %" PRIu64 ", \"b_file_bytes\": %" PRIu64 ", ",
+        (uint64_t)(reading.bytes[JK_ROWS] / size.a * in_file.a * batches),
+        (uint64_t)(reading.bytes[JK_COLS] / size.b * in_file.b * batches));
+    put(out, "\"host_peak_bytes\": %" PRIu64 ", \"host_budget_bytes\": %" PRIu64 ", ",
+        plan->host_peak_bytes, plan->host_budget_bytes);
 }
 
 static void put_json(text_out *out, const jk_plan *plan)
@@ -152,6 +202,8 @@ static void put_json(text_out *out, const jk_plan *plan)
     put(out, "\"lower_bound_bytes\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 ", ",
         plan->lower_bound_bytes, plan->peak_bytes);
     put(out, "\"budget_bytes\": %" PRIu64 ", ", plan->budget_bytes);
+    if (plan->host_budget_bytes > 0)
+        put_json_host(out, plan);
     put_json_times(out, plan);
     put(out, "}");
 }

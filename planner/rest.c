@@ -24,6 +24,8 @@ static void add_tile(const jk_plan *plan, int64_t first_tile, int64_t tile, jk_p
     const jk_problem *p = &plan->problem;
     const jk_element_sizes size = jk_device_elements(p), in_file = jk_file_elements(p);
     jk_step first = jk_plan_step_from(plan, first_tile, tile * plan->kt);
+    /* What a tile finds on the device it finds first. */
+    jk_step last = jk_plan_step_from(plan, first_tile, tile * plan->kt + plan->kt - 1);
     int64_t found_a = found_panels(plan, first_tile, tile, JK_ROWS);
     int64_t found_b = found_panels(plan, first_tile, tile, JK_COLS);
     uint64_t a = (uint64_t)first.rows * (uint64_t)(p->k - found_depth(plan, &first, found_a));
@@ -31,7 +33,8 @@ static void add_tile(const jk_plan *plan, int64_t first_tile, int64_t tile, jk_p
     uint64_t d = (uint64_t)first.rows * (uint64_t)first.cols, c = p->read_c ? d : 0;
     sum->h2d_pages += 2 * plan->kt - found_a - found_b + p->read_c;
     sum->h2d_bytes += a * size.a + b * size.b + c * size.c;
-    sum->file_read_bytes += a * in_file.a + b * in_file.b + c * in_file.c;
+    sum->file_read_bytes += (last.read_a ? a * in_file.a : 0) + (last.read_b ? b * in_file.b : 0);
+    sum->file_read_bytes += c * in_file.c;
     sum->d2h_pages++;
     sum->d2h_bytes += d * size.d;
     sum->file_write_bytes += d * in_file.d;

@@ -52,6 +52,8 @@ static double bare_copy_seconds(double bytes, const jk_machine *machine)
 static double single_slot_seconds(const jk_plan *plan, const jk_machine *machine, double products)
 {
     const jk_problem *p = &plan->problem;
+    if (plan->a_slots != 1 && plan->b_slots != 1)
+        return 0;
     const jk_traffic traffic = jk_plan_traffic(plan);
     double a = bare_copy_seconds((double)plan->bm * (double)plan->bk * p->a_bytes, machine);
     double b = bare_copy_seconds((double)plan->bk * (double)plan->bn * p->b_bytes, machine);
@@ -79,24 +81,12 @@ static double burst_seconds(const jk_plan *plan, const jk_machine *machine, doub
     return (double)((by_rows ? plan->mt : plan->nt) - 1) * fmax(0, load - tile);
 }
 
-/* What the disk is asked for: inputs that the host's memory keeps, once. */
-static double disk_bytes(const jk_plan *plan, const jk_machine *machine)
-{
-    const jk_problem *p = &plan->problem;
-    const jk_element_sizes size = jk_file_elements(p);
-    double a = (double)p->m * (double)p->k * (double)size.a;
-    double b = p->gram ? 0 : (double)p->k * (double)p->n * (double)size.b;
-    double c = p->read_c ? (double)p->m * (double)p->n * (double)size.c : 0;
-    double once = (a + b + c) * (double)jk_problem_batches(p), read = (double)plan->file_read_bytes;
-    return once <= (double)machine->cache_bytes ? fmin(once, read) : read;
-}
-
 static void set_stages(jk_plan *plan, const jk_machine *machine, double products)
 {
     double *stage = plan->stage_seconds;
     stage[JK_STAGE_UP] = over((double)plan->h2d_bytes, machine->h2d);
     stage[JK_STAGE_DOWN] = over((double)plan->d2h_bytes, machine->d2h);
-    stage[JK_STAGE_READ] = over(disk_bytes(plan, machine), machine->disk_read);
+    stage[JK_STAGE_READ] = over((double)plan->file_read_bytes, machine->disk_read);
     stage[JK_STAGE_WRITE] = over((double)plan->file_write_bytes, machine->disk_write);
     stage[JK_STAGE_PRODUCTS] = products;
     if (machine->shared_cores)

@@ -11,25 +11,36 @@
  * is met up, down, up, ...: with an odd number of tiles the walk leaves each block at its upper end
  * and drifts upwards; with an even number it leaves where it came from, so that odd rows lie one
  * block below even ones. Blocks of B are met once a row of tiles, upwards in even rows and
- * downwards in odd ones, so column j always has the same places. */
+ * downwards in odd ones, so column j always has the same places.
+ *
+ * All this holds within a group of tiles, which finds nothing on the device. */
 #include "planner/internal.h"
 
-/* A tile in visiting order. Every batch is walked through by itself; tiles are those of the batch. */
+/* A tile in visiting order. Every group of every batch is walked through by itself. */
 typedef struct visit {
-    int64_t batch, tile;
-    int64_t outer, before; /* row of tiles (order IJ); tiles of that row visited before */
-    int64_t inner;         /* column of tiles */
+    int64_t batch, group;
+    int64_t start, tile;   /* number of the group's first tile, over all batches; tiles after it */
+    int64_t width;         /* columns of tiles in the group (order IJ) */
+    int64_t outer, before; /* row of tiles; tiles of that row visited before */
+    int64_t inner;         /* column of tiles of the group */
+    int64_t row, column;   /* of D */
 } visit;
 
 static visit visit_of(const jk_plan *plan, int64_t tile)
 {
-    int64_t width = plan->order == JK_ORDER_IJ ? plan->nt : plan->mt;
-    int64_t of_batch = plan->mt * plan->nt;
-    visit v = {.batch = tile / of_batch, .tile = tile % of_batch};
-    v.outer = v.tile / width;
-    v.before = v.tile % width;
+    int64_t rows = jk_plan_rows(plan), width = jk_plan_width(plan), group = jk_plan_group(plan);
+    int64_t of_batch = plan->mt * plan->nt, in_batch = tile % of_batch;
+    visit v = {.batch = tile / of_batch, .group = in_batch / (rows * group)};
+    v.tile = in_batch % (rows * group);
+    v.start = tile - v.tile;
+    v.width = jk_min(group, width - v.group * group);
+    v.outer = v.tile / v.width;
+    v.before = v.tile % v.width;
     bool back = plan->serpentine && v.outer % 2 == 1;
-    v.inner = back ? width - 1 - v.before : v.before;
+    bool upwards = plan->serpentine && v.group % 2 == 1;
+    v.inner = back ? v.width - 1 - v.before : v.before;
+    v.row = upwards ? rows - 1 - v.outer : v.outer;
+    v.column = v.group * group + v.inner;
     return v;
 }
 
@@ -42,7 +53,7 @@ static bool stays(const jk_plan *plan, int side)
 static jk_residence residence_of(const jk_plan *plan, const visit *v, int side)
 {
     int64_t slots = side == JK_ROWS ? plan->a_slots : plan->b_slots;
-    int64_t number = v->batch * plan->mt * plan->nt + v->tile;
+    int64_t number = v->start + v->tile;
     jk_residence found = {.since = -1};
     if (!plan->serpentine)
         return found;
@@ -63,23 +74,49 @@ jk_residence jk_plan_residence(const jk_plan *plan, int64_t tile, int side)
     return residence_of(plan, &v, side);
 }
 
+/* The last tile that used the strip of `side` which tile v uses, if host memory has kept it since; -1
+ * otherwise. A tile copies all of a strip that no tile of its group, in this run, has used yet. */
+static int64_t kept_since(const jk_plan *plan, const visit *v, int side)
+{
+    int64_t strips = side == JK_ROWS ? plan->a_strips : plan->b_strips;
+    int64_t number = v->start + v->tile;
+    if (strips == 0)
+        return -1;
+    if (!stays(plan, side))
+        return v->outer > 0 ? number - 1 - 2 * v->before : -1;
+    if (v->before > 0)
+        return number - 1;
+    /* The group before ended with this row, or some rows after it. */
+    if (v->group > 0 && v->outer < strips)
+        return v->start - 1 - v->outer * jk_plan_group(plan);
+    return -1;
+}
+
+static int64_t strip_of(const jk_plan *plan, const visit *v, int side)
+{
+    int64_t strips = side == JK_ROWS ? plan->a_strips : plan->b_strips;
+    if (strips == 0)
+        return 0;
+    return stays(plan, side) ? v->row % strips : v->inner;
+}
+
 static int64_t slot_of(const jk_plan *plan, const visit *v, int side, int64_t position)
 {
-    int64_t width = plan->order == JK_ORDER_IJ ? plan->nt : plan->mt;
     int64_t slots = side == JK_ROWS ? plan->a_slots : plan->b_slots;
     int64_t block;
     bool up;
     if (!plan->serpentine)
-        return ((v->batch * plan->mt * plan->nt + v->tile) * plan->kt + position) % slots;
+        return ((v->start + v->tile) * plan->kt + position) % slots;
     if (!stays(plan, side)) {
         block = v->inner;
         up = v->outer % 2 == 0;
     } else {
-        block = width % 2 == 1 ? v->outer : 1 - v->outer % 2;
+        block = v->width % 2 == 1 ? v->outer : 1 - v->outer % 2;
         up = (v->tile + v->outer) % 2 == 0;
     }
-    /* The next batch begins a block further on: where each is a single tile, the walk goes on. */
-    block += v->batch;
+    /* The next group or batch begins a block further on: where each is a single tile, the walk goes
+     * on. */
+    block += v->batch * jk_plan_groups(plan) + v->group;
     return (block * plan->kt + (up ? position : plan->kt - 1 - position)) % slots;
 }
 
@@ -90,8 +127,8 @@ jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
     int64_t position = s % plan->kt;
     bool backwards = plan->serpentine && v.tile % 2 == 1;
     jk_step step = {.tile = s / plan->kt, .batch = v.batch};
-    step.i = plan->order == JK_ORDER_IJ ? v.outer : v.inner;
-    step.j = plan->order == JK_ORDER_IJ ? v.inner : v.outer;
+    step.i = plan->order == JK_ORDER_IJ ? v.row : v.column;
+    step.j = plan->order == JK_ORDER_IJ ? v.column : v.row;
     step.p = backwards ? plan->kt - 1 - position : position;
 
     step.row = step.i * plan->bm;
@@ -107,6 +144,10 @@ jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
     jk_residence a = residence_of(plan, &v, JK_ROWS), b = residence_of(plan, &v, JK_COLS);
     step.load_a = a.since < first_tile || position >= a.panels;
     step.load_b = plan->b_slots > 0 && (b.since < first_tile || position >= b.panels);
+    step.read_a = step.load_a && kept_since(plan, &v, JK_ROWS) < first_tile;
+    step.read_b = step.load_b && kept_since(plan, &v, JK_COLS) < first_tile;
+    step.a_strip = strip_of(plan, &v, JK_ROWS);
+    step.b_strip = strip_of(plan, &v, JK_COLS);
     step.first = position == 0;
     step.last = position == plan->kt - 1;
     step.load_c = problem->read_c && step.first;

@@ -181,10 +181,11 @@ void jk_machine_apply(const jk_machine_said *said, double flops, jk_machine *mac
 {
     if (said->gpu_bytes > 0) {
         machine->device_bytes = said->gpu_bytes;
-        machine->cache_bytes = said->host_bytes;
+        machine->host_bytes = said->host_bytes;
         machine->shared_cores = false;
     } else if (said->host_bytes > 0) {
         machine->device_bytes = said->host_bytes;
+        machine->host_bytes = 0;
         machine->shared_cores = true;
     }
     replace(&machine->flops, flops);

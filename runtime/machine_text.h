@@ -7,7 +7,8 @@
 /* What a text says; 0: nothing. Rates as in jk_machine. */
 typedef struct jk_machine_said {
     uint64_t gpu_bytes;  /* memory of a card, for tiles */
-    uint64_t host_bytes; /* of the CPU: for tiles too, or, beside a card, for inputs to stay in */
+    uint64_t host_bytes; /* of the CPU: for tiles too, or, beside a card, for staging and strips of
+                            inputs */
     /* Of products in f32 and in f64; in f32 with inputs rounded to tf32, and of f16 and bf16, by
      * devices that do so. */
     double flops, flops_f64, flops_tf32, flops_f16;

@@ -74,7 +74,7 @@ Test(machine_text, what_is_said_replaces_what_was_known)
     cr_assert(machine.disk_read == 4 && machine.device_bytes == 1000 && machine.shared_cores);
     cr_assert_eq(jk_machine_parse("gpu=2K,host=1K", &said, NULL), JASK_OK);
     jk_machine_apply(&said, 0, &machine);
-    cr_assert(machine.device_bytes == 2048 && machine.cache_bytes == 1024 && !machine.shared_cores);
+    cr_assert(machine.device_bytes == 2048 && machine.host_bytes == 1024 && !machine.shared_cores);
     cr_assert_eq(jk_machine_parse("host=1K", &said, NULL), JASK_OK);
     jk_machine_apply(&said, 0, &machine);
     cr_assert(machine.device_bytes == 1024 && machine.shared_cores);

@@ -149,3 +149,25 @@ Test(planner_page_shape, clips_to_empty_extents)
                  JASK_OK);
     cr_assert(got[0] == 0 && got[1] == 5);
 }
+
+/* The slot counts of the page schedule, and that it copies both pages for every step. */
+Test(planner_page_shape, the_page_schedule_is_the_references)
+{
+    jk_problem p = {.m = 500, .n = 300, .k = 400, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
+    for (int pipelined = 0; pipelined <= 1; pipelined++) {
+        jk_machine machine = {.device_bytes = 262144};
+        jk_plan plan;
+        cr_assert_eq(jk_plan_make(&p, &machine, JK_PLANNER_PAGE, pipelined, &plan, NULL), JASK_OK);
+        int64_t shape[2] = {p.m, p.n}, page[2];
+        jask_page_shape(262144, JASK_F32, 2, shape, 2, JASK_FORWARD, pipelined, page, NULL);
+        cr_assert(plan.bm == page[0] && plan.bn == page[1] && plan.bk == page[0]);
+        cr_assert(plan.order == JK_ORDER_IJ && !plan.serpentine);
+        int64_t slots = pipelined ? 2 : 1;
+        cr_assert(plan.a_slots == slots && plan.b_slots == slots && plan.c_slots == slots);
+        for (int64_t s = 0; s < plan.steps; s++) {
+            jk_step step = jk_plan_step(&plan, s);
+            cr_assert(step.load_a && step.load_b);
+        }
+        cr_assert_eq(plan.h2d_pages, 2 * plan.steps);
+    }
+}

@@ -64,12 +64,21 @@ typedef struct operand {
     int64_t *held, *used;
     uint64_t bytes;
     int64_t pages;
+    /* Host memory: the panel that each element is of; bytes that came from the file. */
+    int64_t *kept, kept_elements;
+    uint64_t read;
 } operand;
 
-static operand operand_make(int64_t slots)
+static operand operand_make(int64_t slots, uint64_t kept_bytes, int element)
 {
-    operand op = {.slots = slots, .held = malloc(2 * (size_t)slots * sizeof(int64_t))};
+    operand op = {.slots = slots,
+                  .held = malloc(2 * (size_t)slots * sizeof(int64_t)),
+                  .kept_elements = (int64_t)(kept_bytes / (uint64_t)element)};
     cr_assert_not_null(op.held);
+    op.kept = malloc((size_t)op.kept_elements * sizeof(int64_t) + 1);
+    cr_assert_not_null(op.kept);
+    for (int64_t i = 0; i < op.kept_elements; i++)
+        op.kept[i] = -1;
     op.used = op.held + slots;
     for (int64_t i = 0; i < slots; i++)
         op.held[i] = op.used[i] = -1;
@@ -93,11 +102,36 @@ static void operand_use(operand *op, bool always_copies, int64_t s, int64_t slot
     op->used[slot] = s;
 }
 
-/* A batch finds nothing of use on the device, and may displace what the one before has just used. */
+/* Step `s` copies the panel, from its file or from where it lies in host memory. */
+static void operand_fetch(operand *op, bool from_file, int64_t place, int64_t elements,
+                          int64_t panel, int64_t bytes)
+{
+    op->read += from_file ? (uint64_t)bytes : 0;
+    if (op->kept_elements == 0) {
+        hold(from_file, "host memory has no place for it");
+        return;
+    }
+    hold(place >= 0 && place + elements <= op->kept_elements, "a place outside host memory");
+    for (int64_t i = place; i < place + elements; i++) {
+        if (from_file)
+            op->kept[i] = panel;
+        else if (op->kept[i] != panel)
+            hold(false, "the panel is not where it is looked for in host memory");
+    }
+}
+
+/* A group or batch finds nothing of use on the device, and may displace what the one before has just
+ * used. */
 static void operand_forget(operand *op)
 {
     for (int64_t i = 0; i < op->slots; i++)
-        op->used[i] = -1;
+        op->used[i] = op->held[i] = -1;
+}
+
+static void operand_free(operand *op)
+{
+    free(op->held);
+    free(op->kept);
 }
 
 /* B is A's transpose, and a tile is all of D. */
@@ -168,9 +202,14 @@ static uint64_t file_bytes_written(const jk_problem *p, uint64_t d)
 }
 
 typedef struct replay {
-    uint64_t a_bytes, b_bytes, c_up, c_down;
+    uint64_t a_bytes, b_bytes, a_read, b_read, c_up, c_down;
     int64_t a_pages, b_pages, c_pages, stores;
 } replay;
+
+static bool begins_group(const jk_plan *plan, int64_t tile)
+{
+    return tile % (plan->mt * plan->nt) % (jk_plan_rows(plan) * jk_plan_group(plan)) == 0;
+}
 
 /* What the steps of a plan move, or with `resumed` of a run that begins at `first_tile`; each finds in
  * its slots what it does not copy. */
@@ -178,22 +217,31 @@ static replay replay_steps(const jk_plan *plan, bool resumed, int64_t first_tile
 {
     const jk_problem *p = &plan->problem;
     bool page = plan->schedule == JK_SCHEDULE_PAGE;
-    operand a = operand_make(plan->a_slots), b = operand_make(plan->b_slots);
+    operand a = operand_make(plan->a_slots, jk_plan_a_strips_bytes(plan), p->a_bytes);
+    operand b = operand_make(plan->b_slots, jk_plan_b_strips_bytes(plan), p->b_bytes);
     replay r = {0};
     for (int64_t s = first_tile * plan->kt; s < plan->steps; s++) {
         jk_step step = resumed ? jk_plan_step_from(plan, first_tile, s) : jk_plan_step(plan, s);
         check_step(plan, &step, s);
-        if (step.first && step.tile % (plan->mt * plan->nt) == 0) {
+        if (step.first && begins_group(plan, step.tile)) {
             operand_forget(&a);
             operand_forget(&b);
         }
-        operand_use(&a, page, s, step.a_slot, panel_number(plan, &step, step.i, plan->mt),
-                    step.load_a, step.rows * step.depth * p->a_bytes);
+        int64_t a_panel = panel_number(plan, &step, step.i, plan->mt);
+        int64_t b_panel = panel_number(plan, &step, step.j, plan->nt);
+        int64_t a_elements = step.rows * step.depth, b_elements = step.depth * step.cols;
+        hold((step.load_a || !step.read_a) && (step.load_b || !step.read_b), "reads for nothing");
+        if (step.load_a)
+            operand_fetch(&a, step.read_a, (int64_t)jk_plan_a_place(plan, &step) / p->a_bytes,
+                          a_elements, a_panel, a_elements * p->a_bytes);
+        if (step.load_b)
+            operand_fetch(&b, step.read_b, (int64_t)jk_plan_b_place(plan, &step) / p->b_bytes,
+                          b_elements, b_panel, b_elements * p->b_bytes);
+        operand_use(&a, page, s, step.a_slot, a_panel, step.load_a, a_elements * p->a_bytes);
         if (plan->b_slots == 0)
             check_gram_step(&step);
         else
-            operand_use(&b, page, s, step.b_slot, panel_number(plan, &step, step.j, plan->nt),
-                        step.load_b, step.depth * step.cols * p->b_bytes);
+            operand_use(&b, page, s, step.b_slot, b_panel, step.load_b, b_elements * p->b_bytes);
         uint64_t tile = (uint64_t)(step.rows * step.cols * p->c_bytes);
         r.c_up += step.load_c ? tile : 0;
         r.c_pages += step.load_c;
@@ -204,8 +252,10 @@ static replay replay_steps(const jk_plan *plan, bool resumed, int64_t first_tile
     r.b_bytes = b.bytes;
     r.a_pages = a.pages;
     r.b_pages = b.pages;
-    free(a.held);
-    free(b.held);
+    r.a_read = a.read;
+    r.b_read = b.read;
+    operand_free(&a);
+    operand_free(&b);
     return r;
 }
 
@@ -217,7 +267,7 @@ static void check_replay(const jk_plan *plan)
     hold(plan->h2d_pages == r.a_pages + r.b_pages + r.c_pages, "pages up");
     hold(plan->d2h_bytes == r.c_down, "bytes down");
     hold(plan->d2h_pages == r.stores, "pages down");
-    hold(plan->file_read_bytes == file_bytes_read(p, r.a_bytes, r.b_bytes, r.c_up), "bytes read");
+    hold(plan->file_read_bytes == file_bytes_read(p, r.a_read, r.b_read, r.c_up), "bytes read");
     hold(plan->file_write_bytes == file_bytes_written(p, r.c_down), "bytes written");
     jk_traffic traffic = jk_plan_traffic(plan);
     jk_u128 batches = (jk_u128)jk_problem_batches(p);
@@ -236,7 +286,7 @@ static void check_rest(const jk_plan *plan, int64_t first_tile)
     hold(rest.h2d_bytes == r.a_bytes + r.b_bytes + r.c_up, "bytes up of the rest");
     hold(rest.h2d_pages == r.a_pages + r.b_pages + r.c_pages, "pages up of the rest");
     hold(rest.d2h_bytes == r.c_down && rest.d2h_pages == r.stores, "the rest's way down");
-    hold(rest.file_read_bytes == file_bytes_read(p, r.a_bytes, r.b_bytes, r.c_up),
+    hold(rest.file_read_bytes == file_bytes_read(p, r.a_read, r.b_read, r.c_up),
          "the rest is read");
     hold(rest.file_write_bytes == file_bytes_written(p, r.c_down), "the rest is written");
 }
@@ -271,6 +321,15 @@ static void check_memory(const jk_plan *plan, bool pipelined)
     }
 }
 
+static void check_host_memory(const jk_plan *plan, const jk_machine *machine)
+{
+    uint64_t strips = jk_plan_a_strips_bytes(plan) + jk_plan_b_strips_bytes(plan);
+    hold(plan->host_budget_bytes == machine->host_bytes, "host budget");
+    hold(plan->host_peak_bytes == plan->host_reserve_bytes + strips, "host peak");
+    hold(strips == 0 || plan->host_reserve_bytes == machine->host_reserve_bytes, "staging");
+    hold(plan->host_peak_bytes <= machine->host_bytes, "within the host budget");
+}
+
 static void check_plan(const jk_plan *plan)
 {
     current = plan;
@@ -285,7 +344,17 @@ static void check_plan(const jk_plan *plan)
          "a run from the first tile is the whole plan");
 }
 
-/* Any tiles, slots and order, not only such as a planner would choose. */
+static void keep_any_strips(jk_plan *plan)
+{
+    int64_t rows = jk_plan_rows(plan), width = jk_plan_width(plan);
+    plan->group = random_bits() % 2 ? random_between(1, width) : 0;
+    int64_t outer = random_bits() % 4 ? random_between(1, rows) : 0;
+    int64_t inner = random_bits() % 4 ? jk_plan_group(plan) : 0;
+    plan->a_strips = plan->order == JK_ORDER_IJ ? outer : inner;
+    plan->b_strips = plan->order == JK_ORDER_IJ ? inner : outer;
+}
+
+/* Any tiles, slots, strips and order, not only such as a planner would choose. */
 Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
 {
     for (int round = 0; round < 100000; round++) {
@@ -321,6 +390,8 @@ Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
         int64_t stays = 2 * plan.kt, turns = plan.kt * ((by_rows ? plan.nt : plan.mt) + 1);
         plan.a_slots = random_between(1, by_rows ? stays : turns);
         plan.b_slots = gram ? 0 : random_between(1, by_rows ? turns : stays);
+        if (!gram && random_bits() % 2)
+            keep_any_strips(&plan);
         cr_assert(jk_plan_set_counts(&plan));
         check_plan(&plan);
         uint64_t memory = (uint64_t)jk_plan_slots_bytes(&plan, jk_largest_element(&plan.problem));
@@ -343,15 +414,22 @@ static jk_machine random_machine(const jk_problem *p, jk_planner planner, bool p
                           .shared_cores = random_bits() % 2};
     machine.device_bytes = jk_plan_least_budget(p, &machine, planner, pipelined);
     machine.device_bytes += random_bits() % 3 ? (uint64_t)random_extent(1000000) : 0;
+    if (random_bits() % 2) {
+        int64_t inputs = p->m * p->k * p->a_bytes + p->k * p->n * p->b_bytes;
+        machine.host_reserve_bytes = (uint64_t)random_between(0, 10000);
+        machine.host_bytes = machine.host_reserve_bytes + (uint64_t)random_between(0, inputs);
+    }
     return machine;
 }
 
 Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
 {
+    int keep = 0, in_groups = 0;
     for (int round = 0; round < 1500; round++) {
-        jk_problem p = {.m = random_extent(700),
-                        .n = random_extent(700),
-                        .k = random_extent(700),
+        bool large = round % 4 == 3; /* of which little fits */
+        jk_problem p = {.m = large ? random_between(200, 700) : random_extent(700),
+                        .n = large ? random_between(200, 700) : random_extent(700),
+                        .k = large ? random_between(200, 700) : random_extent(700),
                         .a_bytes = random_element(),
                         .read_c = random_bits() % 2,
                         .a_file_bytes = random_file_element(),
@@ -379,29 +457,11 @@ Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
         cr_assert(plan.h2d_bytes + plan.d2h_bytes >= plan.lower_bound_bytes);
         check_plan(&plan);
         check_memory(&plan, pipelined);
+        check_host_memory(&plan, &machine);
+        keep += plan.a_strips + plan.b_strips > 0;
+        in_groups += plan.group > 0;
     }
-}
-
-/* The slot counts of the page schedule, and that it copies both pages for every step. */
-Test(planner_steps, the_page_schedule_is_the_references)
-{
-    jk_problem p = {.m = 500, .n = 300, .k = 400, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
-    for (int pipelined = 0; pipelined <= 1; pipelined++) {
-        jk_machine machine = {.device_bytes = 262144};
-        jk_plan plan;
-        cr_assert_eq(jk_plan_make(&p, &machine, JK_PLANNER_PAGE, pipelined, &plan, NULL), JASK_OK);
-        int64_t shape[2] = {p.m, p.n}, page[2];
-        jask_page_shape(262144, JASK_F32, 2, shape, 2, JASK_FORWARD, pipelined, page, NULL);
-        cr_assert(plan.bm == page[0] && plan.bn == page[1] && plan.bk == page[0]);
-        cr_assert(plan.order == JK_ORDER_IJ && !plan.serpentine);
-        int64_t slots = pipelined ? 2 : 1;
-        cr_assert(plan.a_slots == slots && plan.b_slots == slots && plan.c_slots == slots);
-        for (int64_t s = 0; s < plan.steps; s++) {
-            jk_step step = jk_plan_step(&plan, s);
-            cr_assert(step.load_a && step.load_b);
-        }
-        cr_assert_eq(plan.h2d_pages, 2 * plan.steps);
-    }
+    cr_assert(keep > 60 && in_groups > 15, "%d keep strips, %d in groups", keep, in_groups);
 }
 
 /* Each operand's page has its own rule for rounding; the tiles keep to all three shares. */

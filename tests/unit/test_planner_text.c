@@ -165,7 +165,7 @@ static const char sample_json[] =
     "\"budget_bytes\": 18446744073709551615, \"seconds\": 1234567.890123, "
     "\"stage_seconds\": {\"products\": 1.000000, \"up\": 2.000000, \"down\": 3.000000, "
     "\"read\": 4.500000, \"write\": 0.250000}, \"bottleneck\": \"read\", "
-    "\"compute_bound_budget_bytes\": 9663676416}";
+    "\"compute_bound_budget_bytes\": 9663676416, \"compute_bound_host_budget_bytes\": null}";
 
 /* What binds, and what helps. */
 Test(planner_text, says_what_binds_and_what_would_help)
@@ -182,7 +182,14 @@ Test(planner_text, says_what_binds_and_what_would_help)
     cr_assert_not_null(
         strstr(text, "\nlimit    disk-bound, reading; a larger budget does not help\n"));
     jk_plan_format(&plan, true, text, sizeof text);
-    cr_assert_not_null(strstr(text, "\"compute_bound_budget_bytes\": null}"));
+    cr_assert_not_null(strstr(text, "\"compute_bound_budget_bytes\": null, "));
+    plan.compute_bound_host_budget = (uint64_t)9 << 30;
+    jk_plan_format(&plan, false, text, sizeof text);
+    cr_assert_not_null(strstr(
+        text, "\nlimit    disk-bound, reading; compute-bound from a host budget of 9.00 GiB\n"));
+    jk_plan_format(&plan, true, text, sizeof text);
+    cr_assert_not_null(strstr(text, "\"compute_bound_host_budget_bytes\": 9663676416}"));
+    plan.compute_bound_host_budget = 0;
     plan.stage_seconds[JK_STAGE_PRODUCTS] = 5;
     jk_plan_format(&plan, false, text, sizeof text);
     cr_assert_not_null(strstr(text, "\nlimit    compute-bound\n"));
