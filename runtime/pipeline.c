@@ -276,7 +276,8 @@ static void fill_stats(const jk_driver *d, jk_run_stats *stats)
     stats->compute_seconds = d->compute_seconds;
     stats->stall_seconds = d->stall_seconds;
     stats->peak_device_bytes = run->arena_bytes + (run->staged ? 0 : run->bounce_bytes);
-    stats->peak_host_bytes = run->staged ? run->pinned_bytes + run->bounce_bytes : 0;
+    stats->peak_host_bytes =
+        run->staged ? run->pinned_bytes + run->bounce_bytes + jk_kept_bytes(run) : 0;
     memcpy(stats->note, run->note, sizeof stats->note);
 }
 

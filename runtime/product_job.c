@@ -33,8 +33,8 @@ static bool turns_c(const jk_job *job)
     return job->c.file && job->c.trans;
 }
 
-/* Read buffers are a sixteenth of the one budget; beside a device with memory of its own they have
- * a budget to themselves. */
+/* Read buffers are a sixteenth of the one budget; beside a device with memory of its own they are half of
+ * the host's, of which strips of the inputs have the rest. */
 static jask_status choose_block(jk_job *job, jask_error *err)
 {
     int threads = jk_context_io_threads(job->ctx);
@@ -43,8 +43,8 @@ static jask_status choose_block(jk_job *job, jask_error *err)
     if (!jk_context_device(job->ctx)->info.host_memory) {
         uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(turns_c(job), threads);
         char had[32], least[32];
-        share = job->budget.host_bytes / blocks;
-        if (share < BLOCK_MIN)
+        share = job->budget.host_bytes / 2 / blocks;
+        if (job->budget.host_bytes / blocks < BLOCK_MIN)
             return jk_fail(err, JASK_ERR_BUDGET,
                            "a host budget of %s is too little for staging with %d reading threads; "
                            "the least that works is %s (JASK_HOST_BUDGET)",
@@ -86,10 +86,26 @@ static void set_memory_types(jk_job *job)
     job->c.memory = job->types.compute;
 }
 
-jask_status jk_job_plan(jk_job *job, jask_error *err)
+/* What plans are made for: the device, or the machine that is described instead. */
+static void describe_machine(jk_job *job)
 {
     const jk_device_ref *device = jk_context_device(job->ctx);
     const jk_machine_said *said = jk_context_machine(job->ctx);
+    int threads = jk_context_io_threads(job->ctx);
+    uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(turns_c(job), threads);
+    jk_machine *machine = &job->machine;
+    *machine = jk_machine_of(device, job->types.compute, job->budget.bytes,
+                             jk_pipeline_reserve_bytes(&device->info, job->budget.bytes,
+                                                       turns_c(job), threads, job->block_bytes));
+    machine->host_bytes = job->budget.host_bytes;
+    jk_machine_apply(
+        said, jk_machine_flops(said, job->types.compute, job->types.a, jk_job_tf32(job)), machine);
+    machine->host_reserve_bytes = machine->host_bytes > 0 ? blocks * job->block_bytes : 0;
+}
+
+jask_status jk_job_plan(jk_job *job, jask_error *err)
+{
+    const jk_device_ref *device = jk_context_device(job->ctx);
     jk_problem problem = describe_problem(job);
     jask_status st = settle_budget(job, err);
     set_memory_types(job);
@@ -98,13 +114,7 @@ jask_status jk_job_plan(jk_job *job, jask_error *err)
         st = choose_block(job, err);
     if (st)
         return st;
-    job->machine =
-        jk_machine_of(device, job->types.compute, job->budget.bytes,
-                      jk_pipeline_reserve_bytes(&device->info, job->budget.bytes, turns_c(job),
-                                                jk_context_io_threads(job->ctx), job->block_bytes));
-    jk_machine_apply(said,
-                     jk_machine_flops(said, job->types.compute, job->types.a, jk_job_tf32(job)),
-                     &job->machine);
+    describe_machine(job);
     st = jk_plan_make(&problem, &job->machine, jk_context_planner(job->ctx),
                       jk_context_pipelined(job->ctx), &job->plan, err);
     if (st == JASK_ERR_BUDGET)

@@ -16,6 +16,9 @@ typedef struct jk_piece {
     int64_t release_step; /* the slot is free once this step's product is done; -1: always was */
     jk_window part;       /* of the slot's rows x cols */
     int64_t slot_ld;
+    bool from_file;
+    char *kept;    /* its place in host memory; NULL: none */
+    int64_t after; /* which pieces up to this one used before; -1: none did */
 } jk_piece;
 
 /* The window of operand `op`'s matrix, in its stored form, that the step uses; `trans`: that is the
@@ -96,9 +99,28 @@ static bool find_load(jk_run *run, jk_step *step)
     return false;
 }
 
-/* With the lock held: take the next piece. False when there is none, or the run stops. */
-static bool take_piece(jk_run *run, jk_piece *out)
+/* With the lock held: whether the piece is read or copied, and where it is kept. */
+static void place_piece(jk_run *run, jk_piece *p)
 {
+    char *kept = jk_kept_place(run, p->op, &p->step);
+    p->from_file = true;
+    p->kept = NULL;
+    if (!kept)
+        return;
+    p->from_file = p->op == JK_OPERAND_A ? p->step.read_a : p->step.read_b;
+    int64_t *last = jk_kept_last_piece(run, p->op, &p->step);
+    if (run->next.piece == 0)
+        run->next.after = *last;
+    *last = p->serial;
+    p->after = run->next.after;
+    p->kept = kept + (size_t)(p->part.row * p->slot_ld + p->part.col) *
+                         jk_run_product_of(run, &p->step)->elem_bytes[p->op];
+}
+
+/* With the lock held: take the next piece. False when there is none, or the run stops. */
+static bool take_piece(jk_reader *reader, jk_piece *out)
+{
+    jk_run *run = reader->run;
     jk_step step;
     jk_pieces pieces;
     int64_t rows, cols;
@@ -117,6 +139,8 @@ static bool take_piece(jk_run *run, jk_piece *out)
     out->release_step = out->slot->last_use;
     out->part = jk_piece_window(&pieces, run->next.piece);
     out->slot_ld = jk_run_slot_ld(run, &step, op, cols);
+    place_piece(run, out);
+    reader->serial = out->serial;
     if (++run->next.piece == pieces.count) {
         run->next.piece = 0;
         run->next.load++;
@@ -176,6 +200,31 @@ static bool wait_slot_free(jk_reader *reader, const jk_piece *p)
     return go;
 }
 
+static bool all_done(const jk_run *run, int64_t serial)
+{
+    for (int i = 0; i < run->job->io_threads; i++)
+        if (run->readers[i].serial <= serial)
+            return false;
+    return true;
+}
+
+/* Hazard: copying a panel that is not all in host memory, or overwriting one that is still copied. Pieces are
+ * taken in order, and this one waits for earlier ones only. False when the run stops. */
+static bool wait_kept(jk_reader *reader, const jk_piece *p)
+{
+    jk_run *run = reader->run;
+    double start = jk_clock_seconds();
+    bool go = true;
+    pthread_mutex_lock(&run->lock);
+    while (jk_must_wait(JK_WAIT_PANEL_KEPT) && go && !all_done(run, p->after))
+        go = jk_run_wait(run);
+    for (int i = 0; i < run->job->io_threads; i++)
+        jk_take(JK_WAIT_PANEL_KEPT, &run->readers[i]);
+    pthread_mutex_unlock(&run->lock);
+    note_wait(reader, p, start);
+    return go;
+}
+
 /* Hazard: reading sums that are still to be written. False when the run stops. */
 static bool wait_sums_stored(jk_reader *reader, const jk_piece *p)
 {
@@ -230,6 +279,28 @@ static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, i
     return st;
 }
 
+/* Bring the piece into a block: from its file, keeping it where it is to be kept, or from there. */
+static jask_status fill_block(jk_reader *reader, const jk_piece *p, char *block, jask_error *err)
+{
+    static const char *const names[] = {"copy A", "copy B"};
+    size_t bytes = (size_t)(p->part.rows * p->part.cols) *
+                   jk_run_product_of(reader->run, &p->step)->elem_bytes[p->op];
+    double start, end;
+    if (p->from_file) {
+        jask_status st = read_piece(reader, p, block, p->part.cols, err);
+        if (!st && p->kept)
+            jk_kept_copy(p->kept, block, bytes);
+        return st;
+    }
+    start = jk_clock_seconds();
+    jk_kept_copy(block, p->kept, bytes);
+    end = jk_clock_seconds();
+    reader->busy_seconds += end - start;
+    jk_trace_span(reader->run->job->trace, JK_TRACK_READERS + reader->index, names[p->op], "load",
+                  p->load, start, end);
+    return JASK_OK;
+}
+
 /* Queue the copy of a staged piece to its slot. With the lock held, so that uploads and the events
  * between them stay in order. */
 static jask_status queue_upload(jk_run *run, const jk_piece *p, jk_block *block, jask_error *err)
@@ -258,8 +329,9 @@ static jask_status queue_upload(jk_run *run, const jk_piece *p, jk_block *block,
 }
 
 /* Count the piece as delivered; after the last one of a load the products may use it. */
-static jask_status finish_piece(jk_run *run, const jk_piece *p, jask_error *err)
+static jask_status finish_piece(jk_reader *reader, const jk_piece *p, jask_error *err)
 {
+    jk_run *run = reader->run;
     jk_slot *slot = p->slot;
     jask_status st = JASK_OK;
     if (slot->load != p->load) {
@@ -276,6 +348,8 @@ static jask_status finish_piece(jk_run *run, const jk_piece *p, jask_error *err)
     if (!st)
         slot->pieces_left--;
     jk_give(slot);
+    reader->serial = INT64_MAX;
+    jk_give(reader);
     pthread_cond_broadcast(&run->changed);
     return st;
 }
@@ -301,10 +375,10 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
     if (jk_must_wait(JK_WAIT_BLOCK_UPLOADED))
         st = run->dev->event_wait(block->free, err);
     note_wait(reader, p, start);
-    if (!st && !wait_sums_stored(reader, p))
+    if (!st && (!wait_sums_stored(reader, p) || (p->kept && !wait_kept(reader, p))))
         return JASK_OK;
     if (!st)
-        st = read_piece(reader, p, block->mem, p->part.cols, err);
+        st = fill_block(reader, p, block->mem, err);
     if (st || !wait_slot_free(reader, p))
         return st;
     pthread_mutex_lock(&run->lock);
@@ -312,7 +386,7 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
     if (!st) {
         block->piece = p->serial;
         jk_give(block);
-        st = finish_piece(run, p, err);
+        st = finish_piece(reader, p, err);
     }
     pthread_mutex_unlock(&run->lock);
     return st;
@@ -331,7 +405,7 @@ static jask_status deliver_direct(jk_reader *reader, const jk_piece *p, jask_err
     if (st)
         return st;
     pthread_mutex_lock(&run->lock);
-    st = finish_piece(run, p, err);
+    st = finish_piece(reader, p, err);
     pthread_mutex_unlock(&run->lock);
     return st;
 }
@@ -344,7 +418,7 @@ void *jk_reader_main(void *arg)
     jk_piece p;
     jk_placement_bind_thread(run->job->device->info.near);
     pthread_mutex_lock(&run->lock);
-    while (take_piece(run, &p)) {
+    while (take_piece(reader, &p)) {
         jask_status st;
         pthread_mutex_unlock(&run->lock);
         st = run->staged ? deliver_staged(reader, &p, &err) : deliver_direct(reader, &p, &err);

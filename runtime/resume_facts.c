@@ -136,9 +136,12 @@ static void add_plan(facts *f, const jk_plan *plan)
     add(f,
         "tile (it follows planner and memory budget): %" PRId64 " x %" PRId64 ", k %" PRId64 "\n",
         plan->bm, plan->bn, plan->bk);
-    add(f, "schedule: %s, %s%s\n", jk_schedule_name(plan->schedule),
+    add(f, "schedule: %s, %s%s", jk_schedule_name(plan->schedule),
         plan->order == JK_ORDER_IJ ? "row by row" : "column by column",
         plan->serpentine ? ", serpentine" : "");
+    if (plan->group > 0)
+        add(f, ", in groups of %" PRId64 " (they follow the host budget)", plan->group);
+    add(f, "\n");
     add(f, "slots: %" PRId64 ", %" PRId64 ", %" PRId64 "\n", plan->a_slots, plan->b_slots,
         plan->c_slots);
 }

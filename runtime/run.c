@@ -225,10 +225,13 @@ static jask_status start_threads(jk_run *run, jask_error *err)
     run->readers = calloc((size_t)run->job->io_threads, sizeof *run->readers);
     if (!run->readers)
         return jk_fail(err, JASK_ERR_NOMEM, "no memory for %d readers", run->job->io_threads);
+    for (int i = 0; i < run->job->io_threads; i++) {
+        run->readers[i].run = run;
+        run->readers[i].index = i;
+        run->readers[i].serial = INT64_MAX;
+    }
     for (int i = 0; !st && i < run->job->io_threads; i++) {
         jk_reader *reader = &run->readers[i];
-        reader->run = run;
-        reader->index = i;
         st = jk_thread_start(&reader->thread, "jask-reader", jk_reader_main, reader,
                              &reader->started, err);
     }
@@ -269,6 +272,8 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
         st = open_arena(run, err);
     if (!st && run->staged)
         st = open_ring(run, err);
+    if (!st && run->plan)
+        st = jk_kept_open(run, err);
     if (!st && turns_c(run)) {
         run->bounce_bytes = (size_t)job->io_threads * run->block_bytes;
         run->bounce = malloc(run->bounce_bytes);
@@ -315,6 +320,7 @@ void jk_run_close(jk_run *run)
     for (int pool = 0; pool < JK_POOLS; pool++)
         close_slots(run, &run->pools[pool]);
     close_ring(run);
+    jk_kept_close(run);
     free(run->bounce);
     run->dev->mem_free(dev, run->arena, run->arena_bytes);
     pthread_cond_destroy(&run->changed);

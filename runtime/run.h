@@ -53,6 +53,13 @@ typedef struct jk_block {
     int64_t piece;  /* upload ring: the last piece that was queued from it; -1 */
 } jk_block;
 
+/* Strips of A, or of B, in host memory; none: all NULL and 0. */
+typedef struct jk_kept {
+    char *mem;
+    size_t bytes;
+    int64_t *last_piece; /* that fills or copies the place of a panel; -1 */
+} jk_kept;
+
 typedef struct jk_run {
     const jk_product *job; /* the first, or only one: what all products of the run have in common */
     const jk_plan *plan;   /* NULL: joint */
@@ -77,6 +84,7 @@ typedef struct jk_run {
     size_t pinned_bytes;
     bool pageable; /* the ring is ordinary memory: pinning was refused */
     char note[256];
+    jk_kept kept[2];
     char *bounce; /* one block a reader, when C has to be transposed */
     size_t bounce_bytes;
     struct jk_reader *readers;
@@ -97,6 +105,7 @@ typedef struct jk_run {
         int64_t piece; /* of the load */
         int64_t load;
         int64_t serial; /* of all pieces */
+        int64_t after;  /* the load's panel was used in host memory up to this piece; -1 */
     } next;
     double read_seconds, read_stall_seconds, write_seconds, write_stall_seconds;
 
@@ -121,6 +130,7 @@ bool jk_run_wait(jk_run *run);
 typedef struct jk_reader {
     jk_run *run;
     int index;
+    int64_t serial; /* of the piece in hand; INT64_MAX: none. Guarded by the run's lock */
     pthread_t thread;
     bool started;
     double busy_seconds, stall_seconds;
@@ -145,6 +155,16 @@ static inline const jk_run_product *jk_run_product_of(const jk_run *run, const j
 /* Whether a step loads operand `op`, and the slot it uses: B's may be A's. */
 bool jk_step_loads(const jk_step *step, int op);
 jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op);
+
+/* Memory for the strips that the plan keeps. Closing is allowed half-built. */
+jask_status jk_kept_open(jk_run *run, jask_error *err);
+void jk_kept_close(jk_run *run);
+size_t jk_kept_bytes(const jk_run *run);
+/* Where the step's panel of `op` lies, dense as in its slot; NULL: `op` is not kept. */
+char *jk_kept_place(const jk_run *run, int op, const jk_step *step);
+/* Of an operand that is kept. */
+int64_t *jk_kept_last_piece(const jk_run *run, int op, const jk_step *step);
+void jk_kept_copy(void *dst, const void *src, size_t bytes);
 
 void *jk_reader_main(void *arg);
 void *jk_writer_main(void *arg);

@@ -28,6 +28,7 @@ typedef enum jk_wait {
     JK_WAIT_SUMS_STORED,  /* reading sums that are not finished: for the writing of them */
     JK_WAIT_BAND_STORED,  /* a product that overwrites a band: for the same band before */
     JK_WAIT_BLOCK_QUEUED, /* using a staging block: for the queuing of the copy out of it */
+    JK_WAIT_PANEL_KEPT,   /* a piece of a panel in host memory: for all that used the panel there */
     JK_WAIT_BAND_POSTED,  /* storing a band: for the queuing of its products */
     JK_WAIT_ALL_STORED,   /* the end of a run: for errors of storing */
 

@@ -26,6 +26,7 @@ product_setup product_varied_setup(const jk_device_ref *device, jask_context *ct
                            .io_threads = (int)(v % 3 + 1),
                            .block_bytes = blocks[v / 2 % 3],
                            .budget = v % 2 ? 48 << 10 : 64 << 10,
+                           .host_budget = v % 5 * (12 << 10),
                            .planner = planners[v % 3],
                            .pipelined = v % 7 != 0};
 }
@@ -36,6 +37,12 @@ static jask_array *make(const char *name, int64_t rows, int64_t cols, bool fortr
     const char *path = e2e_path(name);
     e2e_write(path, form, rows, cols, seed, NULL);
     return e2e_open(path);
+}
+
+size_t product_staging_bytes(const product_setup *s, const product_shape *shape)
+{
+    return (size_t)jk_pipeline_host_blocks(shape->with_c && shape->c_fortran, s->io_threads) *
+           s->block_bytes;
 }
 
 static void make_plan(const product_setup *s, product *p)
@@ -60,6 +67,10 @@ static void make_plan(const product_setup *s, product *p)
     machine.reserve_bytes =
         jk_pipeline_reserve_bytes(&s->device.info, s->budget, shape->with_c && shape->c_fortran,
                                   s->io_threads, s->block_bytes);
+    if (!s->device.info.host_memory && s->host_budget > 0) {
+        machine.host_reserve_bytes = product_staging_bytes(s, shape);
+        machine.host_bytes = machine.host_reserve_bytes + s->host_budget;
+    }
     cr_assert_eq(jk_plan_make(&problem, &machine, s->planner, s->pipelined, &p->plan, &err),
                  JASK_OK, "%s", err.msg);
 }
@@ -122,6 +133,10 @@ void product_check(const product *p)
     cr_assert_eq(io->file_read_bytes, plan->file_read_bytes);
     cr_assert_eq(io->file_write_bytes, plan->file_write_bytes);
     cr_assert_eq(p->stats.peak_device_bytes, plan->peak_bytes);
+    if (plan->host_budget_bytes > 0)
+        cr_assert_leq(p->stats.peak_host_bytes, plan->host_budget_bytes);
+    if (plan->a_strips + plan->b_strips > 0 && !p->stats.note[0])
+        cr_assert_eq(p->stats.peak_host_bytes, plan->host_peak_bytes);
 }
 
 void product_close(product *p)
@@ -164,6 +179,7 @@ void product_run_many(jk_device_ref device)
             s.planner = planners[v % 3];
             s.io_threads = v % 5 + 1;
             s.pipelined = v % 7 != 0;
+            s.host_budget = (uint64_t)(v % 5) * (30 << 10);
             /* Room for the transposing buffers of the largest blocks. */
             s.budget = workspace + (v % 2 ? 32 << 10 : 100000) +
                        (shapes[i].c_fortran ? (uint64_t)s.io_threads * s.block_bytes : 0);

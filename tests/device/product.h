@@ -11,6 +11,7 @@ typedef struct product_setup {
     int io_threads;
     size_t block_bytes;
     uint64_t budget;
+    uint64_t host_budget; /* beside a device with memory of its own, for strips */
     jk_planner planner;
     bool pipelined;
 } product_setup;
@@ -26,6 +27,9 @@ extern const product_shape product_shapes[PRODUCT_SHAPES];
 
 /* Readers, blocks, planners and budgets of many kinds, by `number`. */
 product_setup product_varied_setup(const jk_device_ref *device, jask_context *ctx, uint64_t number);
+
+/* Blocks and buffers that a run takes of host memory. */
+size_t product_staging_bytes(const product_setup *setup, const product_shape *shape);
 
 /* Files in the test's directory, opened, and a plan for them. D = 2 op(A) op(B) [- C]. */
 typedef struct product {

@@ -40,10 +40,10 @@ static void go_on(product *p, const double *whole, int64_t first_tile)
     p->job.first_tile = first_tile;
     cr_assert_eq(jk_pipeline_run(&p->job, &p->stats, &err), JASK_OK, "%s", err.msg);
     cr_assert_eq(p->stats.io.h2d_bytes, rest.h2d_bytes);
-    cr_assert_eq(p->stats.io.file_read_bytes, rest.h2d_bytes);
+    cr_assert_eq(p->stats.io.file_read_bytes, rest.file_read_bytes);
     cr_assert_eq(p->stats.io.h2d_pages, rest.h2d_pages);
     cr_assert_eq(p->stats.io.d2h_bytes, rest.d2h_bytes);
-    cr_assert_eq(p->stats.io.file_write_bytes, rest.d2h_bytes);
+    cr_assert_eq(p->stats.io.file_write_bytes, rest.file_write_bytes);
     cr_assert_eq(p->stats.io.d2h_pages, rest.d2h_pages);
     check_tiles(p, whole, first_tile);
 }
@@ -64,6 +64,7 @@ static void check_going_on(jk_device_ref device)
         jask_error err;
         s.planner = planners[v % 3];
         s.pipelined = v % 2;
+        s.host_budget = (uint64_t)(v % 4) * (24 << 10);
         product_open(&s, &shapes[v / 6], &p);
         cr_assert_eq(jk_pipeline_run(&p.job, &p.stats, &err), JASK_OK, "%s", err.msg);
         product_check(&p);

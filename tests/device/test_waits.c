@@ -43,6 +43,7 @@ static const struct {
     [JK_WAIT_SUMS_STORED] = {"SUMS_STORED", NUMBERS},
     [JK_WAIT_BAND_STORED] = {"BAND_STORED", "ORDER"},
     [JK_WAIT_BLOCK_QUEUED] = {"BLOCK_QUEUED", "HANDOVER"},
+    [JK_WAIT_PANEL_KEPT] = {"PANEL_KEPT", "ORDER"},
     [JK_WAIT_BAND_POSTED] = {"BAND_POSTED", "HANDOVER"},
     [JK_WAIT_ALL_STORED] = {"ALL_STORED", SILENCE},
 };
@@ -123,8 +124,26 @@ static void watch(jk_device_ref *device, int lose_at)
     device->table = &watched.table;
 }
 
-/* Numbers from here on are of gradients by joint plans. */
-enum { GRADIENTS_FROM = 4 * PRODUCT_SHAPES, RUNS = GRADIENTS_FROM + 8 * GRADIENTS_SHAPES };
+/* After products of many kinds come such with more readers than pieces under way, so that most of what these do is
+ * ordered by nothing but the waits, and gradients by joint plans. */
+enum {
+    CROWDED_FROM = 4 * PRODUCT_SHAPES,
+    GRADIENTS_FROM = CROWDED_FROM + PRODUCT_SHAPES,
+    RUNS = GRADIENTS_FROM + 8 * GRADIENTS_SHAPES
+};
+
+static product_setup setup_of(const jk_device_ref *device, jask_context *ctx, uint64_t number)
+{
+    if (number < CROWDED_FROM || number >= GRADIENTS_FROM)
+        return product_varied_setup(device, ctx, number + number / PRODUCT_SHAPES);
+    return (product_setup){.device = *device,
+                           .ctx = ctx,
+                           .io_threads = 12,
+                           .block_bytes = 1 << 16,
+                           .budget = 40 << 10,
+                           .host_budget = 1 << 20,
+                           .planner = JK_PLANNER_BYTES};
+}
 
 static jask_status run_gradients(const product_setup *setup, uint64_t number, bool *out_right,
                                  jask_error *err)
@@ -169,7 +188,7 @@ static jask_status run(jask_context *ctx, uint64_t number, course way, int lose_
     if (st)
         return st;
     watch(&device, lose_at);
-    setup = product_varied_setup(&device, ctx, number + number / PRODUCT_SHAPES);
+    setup = setup_of(&device, ctx, number);
     cancel = way == COURSE_CANCELED;
     staging_fail_last_write(way == COURSE_DISK_FULL);
     right = true;
