@@ -6,6 +6,8 @@
 
 using namespace cusim;
 
+static constexpr uint64_t least_workspace = 16u << 10;
+
 BlasHandle::~BlasHandle()
 {
     unreserve_bytes(device, charged);
@@ -269,6 +271,9 @@ static cublasStatus_t product_call(cublasHandle_t handle, Request r)
         return status_of(call.finish(cudaErrorInvalidValue));
     if (!r.m || !r.n)
         return status_of(call.finish(cudaSuccess));
+    // What NVIDIA says is enough; with less, some products have no algorithm.
+    if (blas->workspace_bytes && blas->workspace_bytes < least_workspace)
+        return status_of(call.finish(cudaErrorMemoryAllocation));
     if (!take_workspace(*blas))
         return status_of(call.finish(cudaErrorMemoryAllocation));
     return status_of(call.finish(queue_product(call, *blas, r)));

@@ -11,6 +11,7 @@
 #define TILE (SIDE * SIDE)
 #define TILE_BYTES (TILE * sizeof(float))
 #define SLOTS 2
+#define WORKSPACE ((size_t)16 << 10)
 
 typedef struct example {
     example_wait skipped;
@@ -72,9 +73,9 @@ static bool open_all(example *x)
               cuda(x, cudaStreamCreateWithFlags(&x->compute, cudaStreamNonBlocking)) &&
               cuda(x, cudaStreamCreateWithFlags(&x->down, cudaStreamNonBlocking)) &&
               cuda(x, cudaMalloc((void **)&x->matrix, TILE_BYTES)) &&
-              cuda(x, cudaMalloc(&x->workspace, 1024)) && cublas(x, cublasCreate(&x->blas)) &&
+              cuda(x, cudaMalloc(&x->workspace, WORKSPACE)) && cublas(x, cublasCreate(&x->blas)) &&
               cublas(x, cublasSetStream(x->blas, x->compute)) &&
-              cublas(x, cublasSetWorkspace(x->blas, x->workspace, 1024));
+              cublas(x, cublasSetWorkspace(x->blas, x->workspace, WORKSPACE));
     for (int s = 0; ok && s < SLOTS; s++)
         ok = open_slot(x, s);
     return ok;

@@ -208,6 +208,24 @@ static void multiply_once(cublasHandle_t h, void *x, void *c)
                  0);
 }
 
+/* The least that every product works in. */
+#define WORKSPACE ((size_t)16 << 10)
+
+Test(blas, too_small_a_workspace_fails_a_product)
+{
+    const float one = 1, zero = 0;
+    cublasHandle_t h;
+    void *x, *workspace;
+    start(1 << 20);
+    h = handle_open();
+    x = upload(&one, sizeof one);
+    cr_assert_eq(cudaMalloc(&workspace, WORKSPACE), cudaSuccess);
+    cr_assert_eq(cublasSetWorkspace(h, workspace, WORKSPACE - 256), 0);
+    cr_assert_eq(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x, 1, x, 1, &zero, x, 1),
+                 CUBLAS_STATUS_ALLOC_FAILED);
+    cr_assert_eq(cublasSetWorkspace(h, workspace, WORKSPACE), 0);
+}
+
 Test(blas, a_workspace_is_the_callers_or_is_charged)
 {
     const float one = 1;
@@ -219,23 +237,23 @@ Test(blas, a_workspace_is_the_callers_or_is_charged)
     h = handle_open();
     x = upload(&one, sizeof one);
     c = upload(&one, sizeof one);
-    cr_assert_eq(cudaMalloc(&workspace, 512), cudaSuccess);
+    cr_assert_eq(cudaMalloc(&workspace, WORKSPACE), cudaSuccess);
     cr_assert_eq(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     cr_assert_eq(cublasSetStream(h, stream), 0);
-    cr_assert_eq(cublasSetWorkspace(h, workspace, 512), 0);
+    cr_assert_eq(cublasSetWorkspace(h, workspace, WORKSPACE), 0);
     multiply_once(h, x, c);
     cusim_get_stats(&stats);
     cr_assert_eq(stats.products, 1);
     cr_assert_eq(stats.default_workspaces, 0);
-    cr_assert_eq(stats.used_bytes, 1024 + 3 * 512);
+    cr_assert_eq(stats.used_bytes, 1024 + 2 * 512 + WORKSPACE);
     cr_assert_eq(cublasSetStream(h, stream), 0); /* brings cuBLAS' own back */
     multiply_once(h, x, c);
     cusim_get_stats(&stats);
     cr_assert_eq(stats.default_workspaces, 1);
-    cr_assert_eq(stats.used_bytes, 1024 + 3 * 512 + 4096);
+    cr_assert_eq(stats.used_bytes, 1024 + 2 * 512 + WORKSPACE + 4096);
     cr_assert_eq(cublasDestroy(h), 0);
     cusim_get_stats(&stats);
-    cr_assert_eq(stats.used_bytes, 3 * 512);
+    cr_assert_eq(stats.used_bytes, 2 * 512 + WORKSPACE);
 }
 
 Test(blas, handles_do_not_fit_where_memory_is_short)
@@ -252,7 +270,7 @@ Test(blas, two_streams_may_not_share_a_workspace)
     void *x, *workspace, *c[2];
     start(1 << 20);
     x = upload(&one, sizeof one);
-    cr_assert_eq(cudaMalloc(&workspace, 512), cudaSuccess);
+    cr_assert_eq(cudaMalloc(&workspace, WORKSPACE), cudaSuccess);
     c[0] = upload(&one, sizeof one);
     c[1] = upload(&one, sizeof one);
     for (int i = 0; i < 2; i++) {
@@ -260,7 +278,7 @@ Test(blas, two_streams_may_not_share_a_workspace)
         cudaStream_t stream;
         cr_assert_eq(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
         cr_assert_eq(cublasSetStream(h, stream), 0);
-        cr_assert_eq(cublasSetWorkspace(h, workspace, 512), 0);
+        cr_assert_eq(cublasSetWorkspace(h, workspace, WORKSPACE), 0);
         multiply_once(h, x, c[i]);
         cr_assert_eq(cusim_report_count("ORDER"), (size_t)i);
         cr_assert_eq(cusim_report_count(NULL), (size_t)i);

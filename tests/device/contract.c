@@ -162,12 +162,35 @@ static void check_events(contract_bench *b)
     t->pin_free(b->ref.dev, back, BYTES);
 }
 
+/* A small integer; complex ones have another as their imaginary part. */
 static void put(jask_dtype dtype, void *at, int64_t i, double value)
 {
-    if (dtype == JASK_F64)
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    switch (dtype) {
+    case JASK_F64:
         ((double *)at)[i] = value;
-    else
-        ((float *)at)[i] = (float)value;
+        break;
+    case JASK_C64:
+        ((float *)at)[2 * i] = f;
+        ((float *)at)[2 * i + 1] = 1 - f;
+        break;
+    case JASK_C128:
+        ((double *)at)[2 * i] = value;
+        ((double *)at)[2 * i + 1] = 1 - value;
+        break;
+    case JASK_BF16:
+        ((uint16_t *)at)[i] = (uint16_t)(bits >> 16);
+        break;
+    case JASK_F16: /* its exponent is 5 bits wide, and never least but for 0 */
+        ((uint16_t *)at)[i] =
+            (uint16_t)(value == 0 ? 0
+                                  : (bits >> 16 & 0x8000) | ((bits >> 13 & 0x3ffff) - (112 << 10)));
+        break;
+    default:
+        ((float *)at)[i] = f;
+    }
 }
 
 static void *small_integers(jask_dtype dtype, int64_t count, int seed)
@@ -179,32 +202,51 @@ static void *small_integers(jask_dtype dtype, int64_t count, int seed)
     return out;
 }
 
-/* Against the plain loops, bit for bit: sums of small integers are exact in any order. */
+/* In every bit; of a complex zero either sign will do, which comes by more than one way. */
+static bool same_numbers(jask_dtype dtype, const void *x, const void *y, size_t bytes)
+{
+    bool wide = dtype == JASK_C128;
+    if (dtype == JASK_F32 || dtype == JASK_F64)
+        return memcmp(x, y, bytes) == 0;
+    for (size_t i = 0; i < bytes / (wide ? sizeof(double) : sizeof(float)); i++)
+        if (wide ? ((const double *)x)[i] != ((const double *)y)[i]
+                 : ((const float *)x)[i] != ((const float *)y)[i])
+            return false;
+    return true;
+}
+
+/* Against the plain loops, exactly: sums of small integers are exact in any order. These have no
+ * 16-bit types, so they get the same numbers as f32. */
 static void check_one_gemm(contract_bench *b, jk_gemm g)
 {
     const jk_device_table *t = b->ref.table;
-    size_t e = jask_dtype_size(g.dtype);
+    jask_dtype input = g.input_dtype ? g.input_dtype : g.dtype;
+    const jask_dtype types[3] = {input, input, g.dtype};
     int64_t a_rows = g.trans_a ? g.k : g.m, b_rows = g.trans_b ? g.n : g.k;
-    size_t bytes[3] = {(size_t)(a_rows * g.lda) * e, (size_t)(b_rows * g.ldb) * e,
-                       (size_t)(g.m * g.ldc) * e};
-    void *host[3], *mem[3], *workspace = NULL, *got = malloc(bytes[2]);
+    const int64_t count[3] = {a_rows * g.lda, b_rows * g.ldb, g.m * g.ldc};
+    size_t bytes[3], room = jk_device_workspace(&b->ref.info, 1 << 20);
+    void *host[3], *mem[3], *workspace = NULL;
     jk_gemm plain = g;
     jask_error err;
-    size_t room = b->ref.info.workspace_bytes < 4096 ? b->ref.info.workspace_bytes : 4096;
     if (room > 0)
         must(t->mem_alloc(b->ref.dev, room, &workspace, &err), &err);
     for (int i = 0; i < 3; i++) {
-        host[i] = small_integers(g.dtype, (int64_t)(bytes[i] / e), i);
-        mem[i] = contract_upload(b, host[i], bytes[i]);
+        void *data = small_integers(types[i], count[i], i);
+        bytes[i] = (size_t)count[i] * jask_dtype_size(types[i]);
+        host[i] = small_integers(g.dtype, count[i], i);
+        mem[i] = contract_upload(b, data, bytes[i]);
+        free(data);
     }
     g.a = mem[0], g.b = mem[1], g.c = mem[2];
     g.workspace = workspace, g.workspace_bytes = room;
     must(t->gemm(b->queue, &g, &err), &err);
+    void *got = malloc(bytes[2]);
     contract_fetch(b, got, mem[2], bytes[2]);
+    plain.input_dtype = JASK_DTYPE_NONE;
     plain.a = host[0], plain.b = host[1], plain.c = host[2];
     jk_plain_gemm(&plain);
-    cr_assert_arr_eq(got, host[2], bytes[2], "%d%d %s", g.trans_a, g.trans_b,
-                     jask_dtype_name(g.dtype));
+    cr_assert(same_numbers(g.dtype, got, host[2], bytes[2]), "%d%d %s of %s", g.trans_a, g.trans_b,
+              jask_dtype_name(g.dtype), jask_dtype_name(input));
     for (int i = 0; i < 3; i++) {
         t->mem_free(b->ref.dev, mem[i], bytes[i]);
         free(host[i]);
@@ -213,25 +255,39 @@ static void check_one_gemm(contract_bench *b, jk_gemm g)
     free(got);
 }
 
+/* Types of sums and of factors, each in every direction and with several sizes and leading dimensions,
+ * odd ones too. */
 static void check_gemm(contract_bench *b)
 {
     static const int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {17, 1, 33}, {1, 40, 2}, {64, 31, 65}};
-    for (int v = 0; v < 8 * 5; v++) {
-        const int64_t *s = sizes[v / 8];
-        jk_gemm g = {.dtype = v & 1 ? JASK_F64 : JASK_F32,
-                     .trans_a = v & 2,
-                     .trans_b = v & 4,
-                     .m = s[0],
-                     .n = s[1],
-                     .k = s[2]};
-        int64_t more = v % 3; /* rows apart */
-        g.lda = (g.trans_a ? g.m : g.k) + more;
-        g.ldb = (g.trans_b ? g.k : g.n) + 2 * more;
-        g.ldc = g.n + more;
-        g.alpha = v % 5 - 2;
-        g.beta = v % 4;
-        check_one_gemm(b, g);
-    }
+    const jk_device_info *info = &b->ref.info;
+    const struct {
+        jask_dtype dtype, input;
+        bool has, tf32;
+    } types[] = {
+        {JASK_F32, JASK_DTYPE_NONE, true, false},     {JASK_F64, JASK_DTYPE_NONE, true, false},
+        {JASK_C64, JASK_DTYPE_NONE, true, false},     {JASK_C128, JASK_DTYPE_NONE, true, false},
+        {JASK_F32, JASK_F16, info->f16, false},       {JASK_F32, JASK_BF16, info->bf16, false},
+        {JASK_F32, JASK_DTYPE_NONE, info->tf32, true}};
+    for (size_t y = 0; y < sizeof types / sizeof *types; y++)
+        for (int v = 0; v < 4 * 5 && types[y].has; v++) {
+            const int64_t *s = sizes[v / 4];
+            jk_gemm g = {.dtype = types[y].dtype,
+                         .input_dtype = types[y].input,
+                         .tf32 = types[y].tf32,
+                         .trans_a = v & 1,
+                         .trans_b = v & 2,
+                         .m = s[0],
+                         .n = s[1],
+                         .k = s[2]};
+            int64_t more = (v + (int)y) % 3; /* rows apart */
+            g.lda = (g.trans_a ? g.m : g.k) + more;
+            g.ldb = (g.trans_b ? g.k : g.n) + 2 * more;
+            g.ldc = g.n + more;
+            g.alpha = v % 5 - 2;
+            g.beta = v % 4;
+            check_one_gemm(b, g);
+        }
 }
 
 jk_gemm contract_square(const void *a, void *c)
