@@ -13,6 +13,7 @@
 /* Assumed where the card does not tell. */
 #define FLOPS_UNKNOWN 10e12
 #define MEMORY_BYTES_UNKNOWN 400e9
+#define F64_RATIO_UNKNOWN 2
 /* What NVIDIA recommends for cuBLAS. */
 #define WORKSPACE_BYTES ((size_t)4 << 20)
 #define WORKSPACE_BYTES_HOPPER ((size_t)32 << 20)
@@ -35,12 +36,11 @@ static void estimate_rates(jk_device *dev)
     double clock = 1e3 * attribute(dev, cudaDevAttrClockRate);
     double memory_clock = 1e3 * attribute(dev, cudaDevAttrMemoryClockRate);
     double bus_bytes = attribute(dev, cudaDevAttrGlobalMemoryBusWidth) / 8.0;
-    /* Cards for data centers open each generation. */
-    bool fast_f64 = dev->capability_minor == 0;
+    double f64_ratio = attribute(dev, cudaDevAttrSingleToDoublePrecisionPerfRatio);
     info->flops_f32 = 2 * CORES_PER_PROCESSOR * processors * clock;
     if (info->flops_f32 <= 0)
         info->flops_f32 = FLOPS_UNKNOWN;
-    info->flops_f64 = info->flops_f32 / (fast_f64 ? 2 : 64);
+    info->flops_f64 = info->flops_f32 / (f64_ratio > 0 ? f64_ratio : F64_RATIO_UNKNOWN);
     info->memory_bytes_per_second = 2 * memory_clock * bus_bytes;
     if (info->memory_bytes_per_second <= 0)
         info->memory_bytes_per_second = MEMORY_BYTES_UNKNOWN;

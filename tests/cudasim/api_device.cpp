@@ -81,6 +81,7 @@ static bool attribute(enum cudaDeviceAttr attr, int device, int *value)
         *value = 32;
         return true;
     case cudaDevAttrMultiProcessorCount:
+    case cudaDevAttrSingleToDoublePrecisionPerfRatio:
         *value = 4;
         return true;
     case cudaDevAttrAsyncEngineCount:

@@ -50,6 +50,7 @@ Test(cuda, f32_is_ieee_unless_tf32_is_asked_for)
     cusim_reset(NULL);
     b.ref = sim_open();
     cr_assert(b.ref.info.tf32);
+    cr_assert_eq(b.ref.info.flops_f64, b.ref.info.flops_f32 / 4, "as the card says");
     must(b.ref.table->queue_open(b.ref.dev, &b.queue, &err), &err);
     for (int i = 0; i < 6; i++) {
         void *a = contract_upload(&b, &values[i % 3], 4), *o = contract_upload(&b, &one, 4);

@@ -57,7 +57,8 @@ CUSIM_ENUM(cudaDeviceAttr,
     CUSIM_NAME(cudaDevAttrUnifiedAddressing, 41)
     CUSIM_NAME(cudaDevAttrPciDomainId, 50)
     CUSIM_NAME(cudaDevAttrComputeCapabilityMajor, 75)
-    CUSIM_NAME(cudaDevAttrComputeCapabilityMinor, 76))
+    CUSIM_NAME(cudaDevAttrComputeCapabilityMinor, 76)
+    CUSIM_NAME(cudaDevAttrSingleToDoublePrecisionPerfRatio, 87))
 CUSIM_ENUM(cublasStatus,
     CUSIM_NAME(CUBLAS_STATUS_SUCCESS, 0)
     CUSIM_NAME(CUBLAS_STATUS_NOT_INITIALIZED, 1)
