@@ -759,7 +759,8 @@ JASK_API void jask_add_args_init(jask_add_args *args, size_t struct_size);
  *  open array, to be closed by the caller; a result without a name needs it.
  *
  *  With args->in_place the sum is written over A's elements, in A's file, order and byte order, and
- *  no other array is made. A FAILURE, A KILL OR A POWER CUT THEN LEAVES A HALF OLD AND HALF NEW. The sum must have
+ *  no other array is made. A FAILURE, A KILL OR A POWER CUT THEN LEAVES A HALF OLD AND HALF NEW: each element as it was or
+ *  the sum (but for one that a write was cut off in), and nothing beside the elements is touched. The sum must have
  *  A's shape and type; B may be A, but must not overlap it otherwise. A stays open as it was.
  *
  *  Beside a card the CPU computes sums, reductions and the gradients of sums, within the host budget: their time is that of

@@ -85,7 +85,11 @@ jask_status jk_file_reopen(const jk_file *file, jk_file *out, jask_error *err)
 
 jask_status jk_file_sync(const jk_file *file, jask_error *err)
 {
-    return fsync(file->fd) == 0 ? JASK_OK : jk_fail_errno(err, "sync '%s'", file->name);
+    int failed;
+    do
+        failed = fsync(file->fd);
+    while (failed && errno == EINTR);
+    return failed ? jk_fail_errno(err, "sync '%s'", file->name) : JASK_OK;
 }
 
 void jk_file_close(jk_file *file)

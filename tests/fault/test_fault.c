@@ -1,8 +1,9 @@
-/* A whole product, from settings to the committed result, in which the nth call of a kind fails,
- * for n = 1, 2, ... until it gets through. */
+/* Whole products, sums, gradients and reductions in which the nth call of a kind fails, for n = 1, 2, ...
+ * until it gets through. */
 #include "e2e/e2e.h"
 #include "faults.h"
 #include "unit/tree.h"
+#include "works.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -23,37 +24,6 @@ static void enter(void)
 }
 
 TestSuite(fault, .init = enter, .fini = tree_leave, .timeout = 500);
-
-enum { M = 60, N = 70, K = 50, LONG_K = 2000 };
-/* Gradients by a joint plan whose sums are stored in parts. */
-enum { WIDE = 200, FLAT_K = 16 };
-#define BUDGET ((uint64_t)48 << 10)
-/* Pieces are a 32nd of it, and whole rows of LONG_K: long enough to go around the page cache. */
-#define LONG_BUDGET ((uint64_t)4 << 20)
-#define RESULT_MAX 40960
-#define OLD "an older result"
-
-/* What is done; every variant takes other paths through the library. */
-typedef struct scene {
-    const char *planner;
-    bool named;      /* under a name that an older file bears; else in scratch */
-    bool sync;       /* durable, or left to the system */
-    bool adds;       /* a C of other order and byte order */
-    bool skips;      /* alpha 0: C is scaled, without a pipeline */
-    bool verifies;   /* the result is checked as well */
-    bool no_tmpfile; /* results have a temporary name meanwhile */
-    bool links;      /* the name is that of a symlink to the older file */
-    bool resumes;    /* a run that fails may keep what the next one goes on with */
-    bool direct;     /* long inputs are read around the page cache */
-    bool gradients;  /* of A and B, with C as that of the product: dA as the result, and dB */
-} scene;
-
-typedef struct outcome {
-    jask_status status;
-    jask_error err;
-    size_t bytes; /* of the result, when it lies in scratch */
-    unsigned char result[RESULT_MAX];
-} outcome;
 
 typedef enum ending { FAILS, SUCCEEDS, EITHER } ending;
 
@@ -81,91 +51,6 @@ static const struct {
     {FAULT_MAP, EAGAIN, FAILS},        {FAULT_THREAD, EAGAIN, FAILS},
 };
 
-/* ---- the product ---- */
-
-static jask_status open_context(const scene *s, jask_context **out, jask_error *err)
-{
-    jask_options options;
-    jask_options_init(&options, sizeof options);
-    options.memory_budget_bytes = s->direct ? LONG_BUDGET : BUDGET;
-    options.io = s->direct ? "direct" : NULL;
-    options.planner = s->planner;
-    options.sync = s->sync ? 1 : -1;
-    options.scratch_dir = "scratch";
-    options.device = "host";
-    options.io_threads = 2;
-    return jask_context_open(&options, out, err);
-}
-
-static jask_status keep_result(const jask_array *d, outcome *out)
-{
-    jask_array_info info;
-    jask_array_get_info(d, &info, sizeof info);
-    out->bytes = (size_t)info.data_bytes;
-    return jask_array_read(d, 0, info.elements, out->result, &out->err);
-}
-
-static jask_status verify(jask_context *ctx, const jask_array *a, const jask_array *b,
-                          const jask_array *d, const jask_dot_args *args, outcome *out)
-{
-    jask_verification found = {.struct_size = sizeof found};
-    jask_status st = jask_dot_verify(ctx, a, b, d, args, &found, sizeof found, &out->err);
-    if (!st && !found.passed)
-        cr_assert_fail("a wrong result was given out");
-    return st;
-}
-
-static jask_status differentiate(jask_context *ctx, const jask_array *a, const jask_array *b,
-                                 const jask_array *g, jask_error *err)
-{
-    jask_dot_backward_args args;
-    jask_report report = {.struct_size = sizeof report};
-    jask_status st;
-    jask_dot_backward_args_init(&args, sizeof args);
-    args.transpose_b = 1;
-    args.da_output = "d.npy";
-    args.db_output = "e.npy";
-    st = jask_dot_backward(ctx, a, b, g, &args, NULL, NULL, &report, err);
-    if (!st && (strcmp(report.plan.schedule, "joint") != 0 ||
-                report.io.file_write_bytes <= 2 * WIDE * FLAT_K * sizeof(double)))
-        cr_assert_fail("the plan is not one whose sums are stored in parts");
-    return st;
-}
-
-static void multiply(const scene *s, outcome *out)
-{
-    jask_context *ctx = NULL;
-    jask_array *a = NULL, *b = NULL, *c = NULL, *d = NULL;
-    jask_dot_args args;
-    jask_status st = open_context(s, &ctx, &out->err);
-    jask_dot_args_init(&args, sizeof args);
-    args.alpha = s->skips ? 0 : 1;
-    args.resume = s->resumes;
-    args.beta = s->adds ? 0.5 : 0;
-    args.transpose_b = 1;
-    args.output = !s->named ? NULL : s->links ? "link.npy" : "d.npy";
-    if (!st)
-        st = jask_array_open("a.npy", &a, &out->err);
-    if (!st)
-        st = jask_array_open("b.npy", &b, &out->err);
-    if (!st && (s->adds || s->gradients))
-        st = jask_array_open("c.npy", &c, &out->err);
-    args.c = c;
-    if (!st)
-        st = s->gradients ? differentiate(ctx, a, b, c, &out->err)
-                          : jask_dot(ctx, a, b, &args, &d, NULL, &out->err);
-    if (!st && s->verifies)
-        st = verify(ctx, a, b, d, &args, out);
-    if (!st && !s->named)
-        st = keep_result(d, out);
-    jask_array_close(d);
-    jask_array_close(c);
-    jask_array_close(b);
-    jask_array_close(a);
-    jask_context_close(ctx);
-    out->status = st;
-}
-
 /* ---- what must hold ---- */
 
 static size_t read_result(const char *name, unsigned char *out)
@@ -184,6 +69,15 @@ static void write_old(const char *name)
     FILE *file = fopen(name, "wb");
     if (!file || fputs(OLD, file) < 0 || fclose(file))
         cr_assert_fail("%s", name);
+}
+
+/* What is there before: in place, what is added to. */
+static void write_target(const scene *s)
+{
+    if (s->work == SUM_IN_PLACE)
+        e2e_write("d.npy", (e2e_form){JASK_F64, true, true}, M, N, 3, NULL);
+    else
+        write_old("d.npy");
 }
 
 static bool result_is(const char *name, const void *bytes, size_t count)
@@ -218,7 +112,7 @@ static int entries_at_most(const char *dir, int most)
 
 static struct {
     int descriptors, threads, names;
-    unsigned char result[RESULT_MAX], second[RESULT_MAX];
+    unsigned char result[RESULT_MAX], second[RESULT_MAX], old[RESULT_MAX]; /* old: in place */
     size_t bytes, second_bytes;
     scene scene;
 } clean;
@@ -242,9 +136,23 @@ static bool names_the_thing(const jask_error *err)
     return false;
 }
 
+/* In place, an element is as it was or the sum. */
+static bool elements_are_old_or_new(void)
+{
+    unsigned char found[RESULT_MAX];
+    size_t count = read_result("d.npy", found);
+    for (size_t i = 0; i < count; i += sizeof(double))
+        if (memcmp(found + i, clean.old + i, sizeof(double)) != 0 &&
+            memcmp(found + i, clean.result + i, sizeof(double)) != 0)
+            return false;
+    return count == clean.bytes;
+}
+
 /* Of two gradients the first may have its new name, if the second could not be given its own. */
 static bool older_is_left(void)
 {
+    if (clean.scene.work == SUM_IN_PLACE)
+        return elements_are_old_or_new();
     bool first = result_is("d.npy", OLD, strlen(OLD));
     if (!clean.scene.gradients)
         return first;
@@ -295,7 +203,7 @@ static const char *fault_in(const outcome *got, ending expected, int error, bool
 static void go_on(const outcome *failed)
 {
     outcome got = {.status = JASK_OK};
-    multiply(&clean.scene, &got);
+    work_perform(&clean.scene, &got);
     if (got.status || !result_is_right(&got) || entries(".") != clean.names)
         cr_assert_fail("after '%s' the next run %s: %s, %d names", failed->err.msg,
                        got.status ? "fails" : "is wrong", got.status ? got.err.msg : "",
@@ -309,11 +217,11 @@ static bool attempt(size_t f, int64_t nth, bool onward)
     ending expected = faults[f].expected;
     const char *wrong;
     bool hit;
-    write_old("d.npy");
+    write_target(&clean.scene);
     if (clean.scene.gradients)
         write_old("e.npy");
     fault_arm(faults[f].kind, nth, faults[f].error, onward);
-    multiply(&clean.scene, &got);
+    work_perform(&clean.scene, &got);
     hit = fault_disarm() >= nth;
     /* Names that are not durable cost a resumed run its start, not its result. */
     if (clean.scene.resumes && faults[f].kind == FAULT_SYNC && expected == FAILS)
@@ -335,17 +243,19 @@ static void enter_scene(const scene *s)
 {
     const struct timespec settling = {.tv_nsec = 50000000};
     outcome got = {.status = JASK_OK};
-    int64_t k = s->direct ? LONG_K : s->gradients ? FLAT_K : K;
+    bool product = s->work == PRODUCT;
+    int64_t k = !product ? N : s->direct ? LONG_K : s->gradients ? FLAT_K : K;
     int64_t m = s->gradients ? WIDE : M, n = s->gradients ? WIDE : N;
     clean.scene = *s;
     fault_system.no_tmpfile = s->no_tmpfile;
     e2e_write("a.npy", (e2e_form){JASK_F64, false, false}, m, k, 1, NULL);
-    e2e_write("b.npy", (e2e_form){JASK_F64, !s->direct, false}, n, k, 2, NULL);
+    e2e_write("b.npy", (e2e_form){JASK_F64, !s->direct, false}, product ? n : 1, k, 2, NULL);
     e2e_write("c.npy", (e2e_form){JASK_F64, true, true}, m, n, 3, NULL);
-    write_old("d.npy");
+    write_target(s);
+    read_result("d.npy", clean.old);
     cr_assert(symlink("d.npy", "link.npy") == 0 || errno == EEXIST);
     cr_assert(mkdir("scratch", 0700) == 0 || errno == EEXIST);
-    multiply(s, &got);
+    work_perform(s, &got);
     cr_assert_eq(got.status, JASK_OK, "%s", got.err.msg);
     clean.names = s->gradients ? 7 : 6;
     clean.bytes = s->named ? read_result("d.npy", clean.result) : got.bytes;
@@ -407,12 +317,41 @@ Test(fault, in_gradients_made_jointly_leaves_both_older_results)
     fail_each_call(&(scene){.planner = "bytes", .named = true, .sync = true, .gradients = true});
 }
 
+Test(fault, in_a_sum_leaves_the_older_result)
+{
+    fail_each_call(
+        &(scene){.work = SUM, .planner = "auto", .named = true, .sync = true, .links = true});
+}
+
+Test(fault, in_a_sum_in_scratch_leaves_nothing)
+{
+    fail_each_call(&(scene){.work = SUM, .planner = "auto", .no_tmpfile = true});
+}
+
+Test(fault, in_a_sum_in_place_leaves_elements_that_are_old_or_new)
+{
+    fail_each_call(&(scene){.work = SUM_IN_PLACE, .planner = "auto", .named = true, .sync = true});
+}
+
+Test(fault, in_gradients_of_a_sum_leaves_the_older_result)
+{
+    fail_each_call(&(scene){.work = SUM_GRADIENTS, .planner = "auto", .named = true, .sync = true});
+}
+
+Test(fault, in_a_reduction_leaves_the_older_result)
+{
+    fail_each_call(&(scene){.work = REDUCTION, .planner = "auto", .named = true, .sync = true});
+}
+
 Test(fault, calls_that_move_a_thousand_bytes_give_the_same_result)
 {
     static const scene scenes[] = {{.planner = "auto", .named = true},
                                    {.planner = "page", .adds = true, .verifies = true},
                                    {.planner = "bytes", .named = true, .adds = true, .skips = true},
-                                   {.planner = "auto", .named = true, .direct = true}};
+                                   {.planner = "auto", .named = true, .direct = true},
+                                   {.work = SUM, .planner = "auto", .named = true},
+                                   {.work = SUM_IN_PLACE, .planner = "auto", .named = true},
+                                   {.work = REDUCTION, .planner = "auto"}};
     static const size_t most[] = {1000, 7, 1};
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         enter_scene(&scenes[i]);
