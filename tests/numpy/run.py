@@ -49,7 +49,7 @@ def succeeds(tool, *args):
 # ---- bfloat16, which NumPy does not have ----
 
 def from_bf16(bits):
-    return (bits.astype('u4') << 16).view('f4')
+    return (np.atleast_1d(bits).astype('u4') << 16).view('f4').reshape(bits.shape)
 
 
 def to_bf16(x):
@@ -108,7 +108,7 @@ def random_values(rng, shape, kind, small):
 
 
 def numbers(values, kind):
-    return from_bf16(values).reshape(values.shape) if kind == 'bf' else values
+    return from_bf16(values) if kind == 'bf' else values
 
 
 def write(rng, name, values, kind):
