@@ -3,6 +3,8 @@
 
 usage: planner_table.py JASK_GEMM
 
+The second table is of what files are read beside a card of 4 GiB, with host memory for strips of the inputs.
+
 No data is read: jask-gemm --size ... --plan describes each product in f32 on the CPU. `jask` are the fewest
 bytes, `pages` the square pages of the reference. `tiles N` is what a library does that cuts all three matrices
 into N x N tiles and sends both input tiles for every product of tiles, as cuBLASXt does: computed here, with the
@@ -21,11 +23,14 @@ CASES = [
 ]
 BUDGETS = [("256 MiB", 256 * MIB), ("1 GiB", GIB), ("4 GiB", 4 * GIB)]
 TILES = [1024, 2048, 4096]
+# Side of a square product, GiB of host memory.
+HOST_CASES = [(65536, 16), (131072, 16), (131072, 64), (262144, 16), (262144, 64), (262144, 256), (524288, 64)]
+CARD = "gpu=4G,flops=51T,h2d=55G,disk=2G,memory=4.3T"
 
 
-def plan(tool, sides, budget, planner):
+def plan(tool, sides, budget, planner, *more):
     command = [tool, "--size", "x".join(str(side) for side in sides), "-b", str(budget), "--planner", planner,
-               "-d", "host", "--plan", "--json"]
+               "-d", "host", "--plan", "--json", *more]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -46,6 +51,17 @@ def ratio(value, bound):
     return "-" if value is None else "%.2f" % (value / bound)
 
 
+def host_table(tool):
+    print("| square | host memory | A and B | no host memory | auto | bytes |")
+    print("|---|---|---|---|---|---|")
+    for side, host in HOST_CASES:
+        cells = [str(side), "%d GiB" % host, "%d" % (2 * 4 * side * side / GIB)]
+        for planner, machine in [("bytes", CARD), ("auto", CARD + ",host=%dG" % host), ("bytes", CARD + ",host=%dG" % host)]:
+            planned = plan(tool, [side] * 3, 4 * GIB, planner, "--machine", machine)
+            cells.append("%.0f" % (planned["file_read_bytes"] / GIB))
+        print("| " + " | ".join(cells) + " |")
+
+
 def main():
     tool = sys.argv[1]
     print("| m x n x k | budget | bound, GiB | jask | pages | " + " | ".join("tiles %d" % t for t in TILES) + " |")
@@ -60,6 +76,8 @@ def main():
             cells = [name, label, "%.2f" % (bound / GIB), "**%s**" % ratio(moved(ours), bound),
                      ratio(moved(pages), bound)] + [ratio(tiled(sides, t, budget), bound) for t in TILES]
             print("| " + " | ".join(cells) + " |")
+    print()
+    host_table(tool)
 
 
 main()

@@ -211,8 +211,10 @@ typedef struct jask_options {
                                        buffers. Reduced to 0.8 x what is available, of which a
                                        result that lies in RAM (tmpfs) first takes its size.
                                        0: not set */
-    uint64_t host_budget_bytes;   /**< JASK_HOST_BUDGET; beside a GPU: pinned staging, and sums.
-                                       0: not set */
+    uint64_t host_budget_bytes;   /**< JASK_HOST_BUDGET; beside a GPU: pinned staging, at most half
+                                       of it; of the rest, parts of a product's inputs that stay
+                                       there so that files are read less often; and sums.
+                                       0: not set (256 MiB) */
     const char *scratch_dir;      /**< JASK_SCRATCH_DIR; default ".jask_scratch" under the working
                                        directory; made when first needed. NULL: not set */
     int allow_tmpfs;              /**< JASK_ALLOW_TMPFS; 1 accepts a scratch directory that lies in
@@ -281,7 +283,7 @@ typedef struct jask_config {
                                        memory of cuda:0" */
     const char *scratch_dir;      /**< absolute */
     const char *device;           /**< the device that works, "host" */
-    uint64_t host_budget_bytes;   /**< for staging beside a device with memory of its own; else 0 */
+    uint64_t host_budget_bytes;   /**< beside a device with memory of its own; else 0 */
     const char *device_note;      /**< why "auto" took no better device; else "" */
 } jask_config;
 

@@ -5,8 +5,9 @@
 #include "runtime/context.h"
 
 typedef struct jk_budget {
-    uint64_t bytes;      /* on the device that computes */
-    uint64_t host_bytes; /* for staging beside a device with memory of its own; else 0 */
+    uint64_t bytes; /* on the device that computes */
+    uint64_t
+        host_bytes; /* for staging and kept inputs beside a device with memory of its own; else 0 */
     /* The result in RAM; 0: it lies on a disk, and the budgets are the context's. */
     uint64_t result_bytes;
     uint64_t available_bytes; /* host memory, before the result takes its part */

@@ -24,7 +24,7 @@ struct jask_context {
     jask_progress_fn progress;
     void *progress_user;
     uint64_t budget_bytes;
-    uint64_t host_budget_bytes; /* for staging; 0 where device memory is host memory */
+    uint64_t host_budget_bytes; /* for staging and kept inputs; 0 where device memory is host memory */
     uint64_t available_bytes;
     char available_source[256];
     jk_planner planner;
@@ -177,7 +177,7 @@ static void log_budget(jask_context *ctx)
                  jk_context_about(ctx->budget_bytes, got), budget->source, available,
                  ctx->available_source);
     if (ctx->host_budget_bytes > 0)
-        jk_log_write(&ctx->log, JASK_LOG_INFO, "host budget %s (%s), for staging",
+        jk_log_write(&ctx->log, JASK_LOG_INFO, "host budget %s (%s), for staging and inputs",
                      jk_context_about(ctx->host_budget_bytes, got),
                      ctx->settings.value[JK_SET_HOST_BUDGET].source);
 }

@@ -30,7 +30,8 @@ static const setting_row rows[JK_SET_COUNT] = {
                               .kind = KIND_SIZE,
                               .field = offsetof(jask_options, memory_budget_bytes)},
     [JK_SET_HOST_BUDGET] = {{"host_budget", "JASK_HOST_BUDGET", "size", "",
-                             "bytes of host memory beside a GPU: pinned staging, and sums"},
+                             "bytes of host memory beside a GPU: pinned staging, "
+                             "inputs kept there, and sums"},
                             .kind = KIND_SIZE,
                             .field = offsetof(jask_options, host_budget_bytes)},
     [JK_SET_SCRATCH_DIR] = {{"scratch_dir", "JASK_SCRATCH_DIR", "path", ".jask_scratch",

@@ -131,7 +131,7 @@ static const row rows[] = {
     {"budget", 'b', read_size, FIELD(budget_bytes), ALL, 0, "SIZE", SIZE_SHOULD,
      "bytes in memory at once: tiles, staging, buffers [half of what is available]"},
     {"host-budget", 0, read_size, FIELD(host_budget_bytes), ALL, 0, "SIZE", SIZE_SHOULD,
-     "host memory beside a GPU: pinned staging, and sums"},
+     "host memory beside a GPU: pinned staging, inputs kept there, and sums"},
     {"scratch", 's', read_text, FIELD(scratch), ALL, 0, "DIR", "the name of a directory",
      "directory for files without a name"},
     {"allow-tmpfs", 0, NULL, FIELD(allow_tmpfs), ALL, 0, NULL, NULL,
