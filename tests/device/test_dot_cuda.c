@@ -151,6 +151,48 @@ Test(dot_cuda, reads_files_less_often_the_more_host_memory_there_is)
     }
 }
 
+static jask_array *make_batches(const char *name, int64_t rows, int64_t cols, unsigned seed)
+{
+    static float data[3 * 120 * 120];
+    const int64_t shape[] = {3, rows, cols};
+    for (int64_t i = 0; i < 3 * rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            data[i * cols + j] = (float)e2e_value(seed, i, j);
+    return e2e_make(name, JASK_F32, 3, shape, data);
+}
+
+/* Batches one after the other: what host memory holds of one is nothing to the next. */
+Test(dot_cuda, reads_each_batch_once)
+{
+    cusim_config config = sim_config(3);
+    jask_report report = {.struct_size = sizeof report};
+    jask_array *d = NULL;
+    jask_error err;
+    config.separate_hosts = true;
+    cusim_reset(&config);
+    setenv("JASK_HOST_BUDGET", "256KiB", 1);
+    jask_context *ctx = e2e_context(48 << 10, "auto", true);
+    jask_array *a = make_batches("a.npy", 110, 120, 1), *b = make_batches("b.npy", 120, 100, 2);
+    cr_assert_eq(jask_matmul(ctx, a, b, NULL, &d, &report, &err), JASK_OK, "%s", err.msg);
+    cr_assert_eq(report.io.file_read_bytes, 3 * (110 * 120 + 120 * 100) * 4);
+    cr_assert_eq(report.io.file_read_bytes, report.planned.file_read_bytes);
+    cr_assert_gt(report.io.h2d_bytes, report.io.file_read_bytes);
+    double *got = e2e_read(d);
+    for (int64_t e = 0; e < 3 * 110 * 100; e++) {
+        int64_t batch = e / 11000, i = e / 100, j = e % 100, want = 0;
+        for (int64_t q = 0; q < 120; q++)
+            want += e2e_value(1, i, q) * e2e_value(2, batch * 120 + q, j);
+        if (got[e] != (double)want)
+            cr_assert_fail("element %" PRId64 ": %g, not %" PRId64, e, got[e], want);
+    }
+    free(got);
+    jask_array_close(d);
+    jask_array_close(b);
+    jask_array_close(a);
+    jask_context_close(ctx);
+    sim_check_clean("case", 0);
+}
+
 /* X'X: a panel is copied once and multiplied with itself. */
 Test(dot_cuda, copies_a_panel_of_a_gram_product_once)
 {
