@@ -24,7 +24,8 @@ struct jask_context {
     jask_progress_fn progress;
     void *progress_user;
     uint64_t budget_bytes;
-    uint64_t host_budget_bytes; /* for staging and kept inputs; 0 where device memory is host memory */
+    uint64_t
+        host_budget_bytes; /* for staging and kept inputs; 0 where device memory is host memory */
     uint64_t available_bytes;
     char available_source[256];
     jk_planner planner;
