@@ -114,3 +114,16 @@ Test(planner_host, the_host_budget_that_cures_does)
     cured = plan_of(&p, &machine, JK_PLANNER_BYTES);
     cr_assert_neq(jk_plan_bottleneck(&cured), JK_STAGE_PRODUCTS);
 }
+
+/* A tiny card beside much host memory: not so many panels are kept that to keep track of them takes memory. */
+Test(planner_host, keeps_no_more_panels_than_can_be_kept_track_of)
+{
+    jk_problem p = {.m = 3000, .n = 3000, .k = 4000000, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
+    jk_machine machine = card(1000 * GIB);
+    machine.reserve_bytes = 0;
+    for (machine.device_bytes = 32 << 10; machine.device_bytes < 64 << 20;
+         machine.device_bytes *= 4) {
+        jk_plan plan = plan_of(&p, &machine, JK_PLANNER_BYTES);
+        cr_assert_leq((plan.a_strips + plan.b_strips) * plan.kt, 1 << 18);
+    }
+}
