@@ -76,6 +76,8 @@ typedef struct jk_device_table {
     jask_status (*open)(int index, const jk_device_options *options, jk_device **out,
                         jask_error *err);
     void (*close)(jk_device *dev); /* NULL allowed */
+    /* Each thread that is only the library's calls it before it uses the device. */
+    void (*begin_thread)(jk_device *dev);
     jask_status (*info)(jk_device *dev, jk_device_info *out, jask_error *err);
 
     jask_status (*mem_alloc)(jk_device *dev, size_t bytes, void **out, jask_error *err);

@@ -93,6 +93,14 @@ out:
     return st;
 }
 
+/* Else CUDA would take cuda:0 for its current device, and bring that up beside this one, or fail because it is
+ * full. What cannot be had here shows in the calls that need it. */
+static void cuda_begin_thread(jk_device *dev)
+{
+    if (cudaSetDevice(dev->index) != cudaSuccess)
+        (void)cudaGetLastError();
+}
+
 static jask_status cuda_info(jk_device *dev, jk_device_info *out, jask_error *err)
 {
     size_t free_bytes, total_bytes;
@@ -185,6 +193,7 @@ const jk_device_table jk_device_cuda = {
     .count = cuda_count,
     .open = cuda_open,
     .close = cuda_close,
+    .begin_thread = cuda_begin_thread,
     .info = cuda_info,
     .mem_alloc = cuda_mem_alloc,
     .mem_free = cuda_mem_free,

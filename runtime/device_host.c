@@ -37,6 +37,11 @@ static void host_close(jk_device *dev)
     (void)dev;
 }
 
+static void host_begin_thread(jk_device *dev)
+{
+    (void)dev;
+}
+
 static jask_status host_info(jk_device *dev, jk_device_info *out, jask_error *err)
 {
     jk_topology topology;
@@ -152,6 +157,7 @@ const jk_device_table jk_device_host = {
     .count = host_count,
     .open = host_open,
     .close = host_close,
+    .begin_thread = host_begin_thread,
     .info = host_info,
     .mem_alloc = host_mem_alloc,
     .mem_free = host_mem_free,

@@ -416,6 +416,7 @@ void *jk_reader_main(void *arg)
     jk_run *run = reader->run;
     jask_error err;
     jk_piece p;
+    run->dev->begin_thread(run->job->device->dev);
     jk_placement_bind_thread(run->job->device->info.near);
     pthread_mutex_lock(&run->lock);
     while (take_piece(reader, &p)) {

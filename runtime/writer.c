@@ -124,6 +124,7 @@ void *jk_writer_main(void *arg)
     for (int i = 0; i < run->product_count; i++)
         behind[i] = jk_write_behind_of(run->products[i].job->d.file, run->job->ctx,
                                        run->job->resume != NULL);
+    run->dev->begin_thread(run->job->device->dev);
     jk_placement_bind_thread(run->job->device->info.near);
     pthread_mutex_lock(&run->lock);
     while (!run->stop && run->bands_taken < total) {

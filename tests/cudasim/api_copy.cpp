@@ -123,6 +123,7 @@ static cudaError_t copy_call(const char *name, Copy c, cudaStream_t handle)
     }
     if (!c.width || !c.rows)
         return call.finish(cudaSuccess);
+    state.stats.foreign_copies += stream->device != this_thread().device;
     return call.finish(queue_copy(call, c, *stream));
 }
 

@@ -100,6 +100,7 @@ typedef struct cusim_stats {
     uint64_t h2d_bytes, d2h_bytes, d2d_bytes; /* queued for copying */
     uint64_t operations;                      /* run */
     uint64_t pageable_copies;    /* asynchronous copies that pageable memory made less so */
+    uint64_t foreign_copies;     /* by threads whose current device is not that of the stream */
     uint64_t products;           /* cuBLAS */
     uint64_t default_workspaces; /* products that ran in cuBLAS' own workspace */
 } cusim_stats;

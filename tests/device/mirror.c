@@ -45,6 +45,11 @@ static void close_device(jk_device *dev)
     (void)dev;
 }
 
+static void begin_thread(jk_device *dev)
+{
+    (void)dev;
+}
+
 static jask_status info(jk_device *dev, jk_device_info *out, jask_error *err)
 {
     (void)dev, (void)err;
@@ -179,6 +184,7 @@ const jk_device_table mirror_device = {
     .count = count,
     .open = open_device,
     .close = close_device,
+    .begin_thread = begin_thread,
     .info = info,
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,

@@ -89,6 +89,29 @@ Test(pipeline_cuda, gradients_are_exact_and_ordered_under_100_schedules)
     jask_context_close(ctx);
 }
 
+/* Whose files are read and written by threads that know of no other card. */
+Test(pipeline_cuda, leaves_other_cards_alone)
+{
+    jask_context *ctx = e2e_context(1 << 20, "auto", true);
+    jk_device_options options = {.cublas = sim_cublas()};
+    cusim_config config = sim_config(1);
+    product_setup setup;
+    cusim_stats stats;
+    jk_device_ref device;
+    jask_error err;
+    config.devices = 2;
+    cusim_reset(&config);
+    cr_assert_eq(jk_device_select("cuda:1", &options, &device, &err), JASK_OK, "%s", err.msg);
+    setup = product_varied_setup(&device, ctx, 1);
+    run_counted(&setup, &product_shapes[1]);
+    jk_device_release(&device);
+    cusim_get_stats(&stats);
+    cr_assert_gt(stats.h2d_bytes, 0);
+    cr_assert_eq(stats.foreign_copies, 0);
+    sim_check_clean("two cards", 1);
+    jask_context_close(ctx);
+}
+
 /* The limit on pinned memory, and what the note says of it. */
 Test(pipeline_cuda, goes_on_with_less_pinned_memory_than_was_planned)
 {
