@@ -55,7 +55,7 @@ def from_bf16(bits):
 def to_bf16(x):
     """Rounded to nearest, ties to even; no NaN in these tests."""
     bits = np.ascontiguousarray(x, dtype='f4').view('u4').astype('u8')
-    return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype('u2')
+    return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype('u2').reshape(np.shape(x))
 
 
 # ---- random problems ----
@@ -164,7 +164,9 @@ def expected_whole(a, b, alpha, beta, kind, rule):
 def expected_real(a, b, alpha, beta, kind):
     work = 'f4' if kind in ('bf', 'f2') else kind
     part = np.dtype(work).type
-    if alpha == 0:
+    if alpha == beta == 0: # neither is read, not even for its sign
+        total = np.zeros(a.shape, work)
+    elif alpha == 0:
         total = b.astype(work) * part(beta)
     elif beta == 0:
         total = a.astype(work) * part(alpha)
