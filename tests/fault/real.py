@@ -14,6 +14,7 @@ import cases_disk  # noqa: E402,F401 (importing registers the cases)
 import cases_kill  # noqa: E402,F401
 import cases_meanwhile  # noqa: E402,F401
 import cases_resume  # noqa: E402,F401
+import cases_sums  # noqa: E402,F401
 import harness  # noqa: E402
 
 harness.run_cases([os.path.abspath(path) for path in sys.argv[1:3]], sys.argv[3:])
