@@ -247,7 +247,8 @@ typedef struct jask_options {
                                        of the device: KEY=NUMBER parted by commas, of flops,
                                        flops_f64, flops_tf32, flops_f16 (of f16 and bf16, where the
                                        device multiplies them as they are), h2d, d2h, disk,
-                                       disk_read, disk_write and memory (a second; K to P are powers
+                                       disk_read, disk_write, runs (bytes that lie together in a file
+                                       not in the page cache) and memory (a second; K to P are powers
                                        of 1000). gpu=SIZE or host=SIZE describe another machine, for
                                        jask_*_plan* alone: products refuse them. NULL: not set */
 } jask_options;

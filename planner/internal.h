@@ -130,6 +130,13 @@ static inline uint64_t jk_host_room(const jk_machine *machine)
 /* Set the predicted times of a plan whose counts are set. */
 void jk_plan_set_seconds(jk_plan *plan, const jk_machine *machine, bool pipelined);
 
+/* What a part of a row of D costs, in runs that are read: its first and last page are its neighbours' as
+ * well, and where they have left memory each is read, and waited for, before it is written. */
+#define JK_PART_WRITTEN 20
+
+/* What reading and writing in runs adds to them where files are not in the page cache. */
+double jk_plan_run_seconds(const jk_plan *plan, const jk_machine *machine);
+
 /* ---- tile_search.c: the tiles worth looking at ---- */
 
 typedef struct jk_tile_space {

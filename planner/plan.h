@@ -12,6 +12,8 @@ typedef struct jk_problem {
     int a_bytes, b_bytes, c_bytes;
     bool read_c; /* beta != 0: C is read once, tile by tile */
     bool gram;   /* op(B) is the transpose of op(A), out of the same file: X'X or XX' */
+    /* Stored as their transposes: what lies together in the file is a column of what is multiplied. */
+    bool a_turned, b_turned, c_turned;
     /* In files, where elements are converted on the way; 0: as on the device. */
     int a_file_bytes, b_file_bytes, c_file_bytes, d_file_bytes;
     int64_t batches;  /* products of these extents, one after the other; 0 is 1 */
@@ -31,6 +33,9 @@ typedef struct jk_machine {
     double flops;           /* for the problem's type */
     double h2d, d2h;
     double disk_read, disk_write;
+    /* Runs, bytes that lie together in a file, that can be read of one that is not in the page cache, many
+     * asked for at once. 0: not counted. */
+    double runs;
     double device_memory; /* the device's own memory: a product re-reads and re-writes its C tile */
     double step_seconds;  /* fixed cost of one step */
     /* Beside a device with memory of its own: host memory for staging and for strips of A and B that

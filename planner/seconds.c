@@ -81,6 +81,27 @@ static double burst_seconds(const jk_plan *plan, const jk_machine *machine, doub
     return (double)((by_rows ? plan->mt : plan->nt) - 1) * fmax(0, load - tile);
 }
 
+/* Runs of an array whose stored rows are `row` elements, of which a panel or tile takes `part`, and of
+ * which `elements` are moved. Whole rows lie together: few, and long. */
+static double runs_of(double elements, int64_t part, int64_t row)
+{
+    return part < row ? elements / (double)part : 0;
+}
+
+double jk_plan_run_seconds(const jk_plan *plan, const jk_machine *machine)
+{
+    const jk_problem *p = &plan->problem;
+    const jk_traffic t = jk_plan_traffic(plan);
+    double a = (double)t.bytes[JK_ROWS] / p->a_bytes, b = (double)t.bytes[JK_COLS] / p->b_bytes;
+    double d = (double)p->m * (double)p->n;
+    double runs = p->a_turned ? runs_of(a, plan->bm, p->m) : runs_of(a, plan->bk, p->k);
+    runs += p->b_turned ? runs_of(b, plan->bk, p->k) : runs_of(b, plan->bn, p->n);
+    if (p->read_c)
+        runs += p->c_turned ? runs_of(d, plan->bm, p->m) : runs_of(d, plan->bn, p->n);
+    runs += JK_PART_WRITTEN * runs_of(d, plan->bn, p->n);
+    return over(runs * (double)jk_problem_batches(p), machine->runs);
+}
+
 static void set_stages(jk_plan *plan, const jk_machine *machine, double products)
 {
     double *stage = plan->stage_seconds;

@@ -24,6 +24,7 @@ static const key keys[] = {
     {"disk", false, AT(disk_read), AT(disk_write)},
     {"disk_read", false, AT(disk_read), AT(disk_read)},
     {"disk_write", false, AT(disk_write), AT(disk_write)},
+    {"runs", false, AT(runs), AT(runs)},
     {"memory", false, AT(device_memory), AT(device_memory)},
 };
 
@@ -105,7 +106,8 @@ jask_status jk_machine_parse(const char *text, jk_machine_said *out, jask_error 
                 err, JASK_ERR_ARG,
                 "'%.*s' in machine '%.200s' is not accepted: it takes KEY=NUMBER, parted "
                 "by commas, of gpu, host (memory, as 80G), flops, flops_f64, flops_tf32, "
-                "flops_f16, h2d, d2h, disk, disk_read, disk_write and memory (a second, as 55G)",
+                "flops_f16, h2d, d2h, disk, disk_read, disk_write, runs and memory (a second, as "
+                "55G)",
                 (int)(length < 60 ? length : 60), word, text);
         if (word[length] == '\0')
             break;
@@ -182,6 +184,7 @@ void jk_machine_apply(const jk_machine_said *said, double flops, jk_machine *mac
     if (said->gpu_bytes > 0) {
         machine->device_bytes = said->gpu_bytes;
         machine->host_bytes = said->host_bytes;
+        machine->runs = 0;
         machine->shared_cores = false;
     } else if (said->host_bytes > 0) {
         machine->device_bytes = said->host_bytes;
@@ -193,5 +196,6 @@ void jk_machine_apply(const jk_machine_said *said, double flops, jk_machine *mac
     replace(&machine->d2h, said->d2h > 0 ? said->d2h : said->h2d);
     replace(&machine->disk_read, said->disk_read);
     replace(&machine->disk_write, said->disk_write);
+    replace(&machine->runs, said->runs);
     replace(&machine->device_memory, said->device_memory);
 }

@@ -14,6 +14,7 @@ typedef struct jk_machine_said {
     double flops, flops_f64, flops_tf32, flops_f16;
     double h2d, d2h;
     double disk_read, disk_write;
+    double runs;
     double device_memory;
 } jk_machine_said;
 

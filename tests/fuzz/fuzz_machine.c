@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         fuzz_must(sensible(said.flops) && sensible(said.flops_f64) && sensible(said.h2d) &&
                       sensible(said.d2h) && sensible(said.disk_read) && sensible(said.disk_write) &&
-                      sensible(said.device_memory),
+                      sensible(said.runs) && sensible(said.device_memory),
                   "rates are finite and at least one");
         said.gpu_bytes = said.host_bytes = 0;
         fuzz_must(jk_machine_format(&said, written, sizeof written) < sizeof written,

@@ -13,7 +13,7 @@ Test(machine_text, every_key_is_read)
     jask_error err;
     cr_assert_eq(jk_machine_parse("gpu=80G,host=64GiB,flops=51T,flops_f64=1.25T,flops_tf32=300T,"
                                   "flops_f16=0.6P,h2d=55G,d2h=40G,"
-                                  "disk_read=2G,disk_write=500M,memory=4.8T",
+                                  "disk_read=2G,disk_write=500M,runs=200K,memory=4.8T",
                                   &said, &err),
                  JASK_OK, "%s", err.msg);
     cr_assert_eq(said.gpu_bytes, (uint64_t)80 << 30);
@@ -21,7 +21,7 @@ Test(machine_text, every_key_is_read)
     cr_assert(said.flops == 51e12 && said.flops_f64 == 1.25e12);
     cr_assert(said.flops_tf32 == 3e14 && said.flops_f16 == 6e14);
     cr_assert(said.h2d == 55e9 && said.d2h == 40e9 && said.device_memory == 4.8e12);
-    cr_assert(said.disk_read == 2e9 && said.disk_write == 5e8);
+    cr_assert(said.disk_read == 2e9 && said.disk_write == 5e8 && said.runs == 2e5);
     cr_assert_eq(jk_machine_parse("disk=123456789", &said, &err), JASK_OK);
     cr_assert(said.disk_read == 123456789 && said.disk_write == 123456789 && said.flops == 0);
 }
@@ -65,16 +65,22 @@ Test(machine_text, what_is_said_replaces_what_was_known)
                               .disk_read = 4,
                               .disk_write = 5,
                               .device_memory = 6,
+                              .runs = 7,
                               .shared_cores = true};
     jk_machine_said said;
     jk_machine machine = known;
     cr_assert_eq(jk_machine_parse("flops=10,flops_f64=5,h2d=20", &said, NULL), JASK_OK);
     jk_machine_apply(&said, said.flops_f64, &machine);
     cr_assert(machine.flops == 5 && machine.h2d == 20 && machine.d2h == 20);
-    cr_assert(machine.disk_read == 4 && machine.device_bytes == 1000 && machine.shared_cores);
+    cr_assert(machine.disk_read == 4 && machine.runs == 7 && machine.device_bytes == 1000 &&
+              machine.shared_cores);
     cr_assert_eq(jk_machine_parse("gpu=2K,host=1K", &said, NULL), JASK_OK);
     jk_machine_apply(&said, 0, &machine);
     cr_assert(machine.device_bytes == 2048 && machine.host_bytes == 1024 && !machine.shared_cores);
+    cr_assert(machine.runs == 0, "what runs cost beside a card is not known");
+    cr_assert_eq(jk_machine_parse("gpu=2K,runs=8", &said, NULL), JASK_OK);
+    jk_machine_apply(&said, 0, &machine);
+    cr_assert(machine.runs == 8);
     cr_assert_eq(jk_machine_parse("host=1K", &said, NULL), JASK_OK);
     jk_machine_apply(&said, 0, &machine);
     cr_assert(machine.device_bytes == 1024 && machine.shared_cores);
@@ -128,10 +134,11 @@ Test(machine_text, rates_are_written_as_they_are_read)
                            .d2h = 6e9,
                            .disk_read = 7e9,
                            .disk_write = 8e9,
+                           .runs = 1e4,
                            .device_memory = 9e9};
     cr_assert_eq(jk_machine_format(&all, text, sizeof text), strlen(text));
     cr_assert_str_eq(text, "flops=1G,flops_f64=2G,flops_tf32=3G,flops_f16=4G,h2d=5G,d2h=6G,"
-                           "disk_read=7G,disk_write=8G,memory=9G");
+                           "disk_read=7G,disk_write=8G,runs=10K,memory=9G");
     size_t whole = strlen(text);
     cr_assert_eq(jk_machine_format(&all, text, 10), whole, "cut, and says how long it is");
     cr_assert_str_eq(text, "flops=1G,");

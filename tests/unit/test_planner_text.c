@@ -32,6 +32,7 @@ static void set_field(request *r, const char *key, const char *value)
                  {"d2h", &r->machine.d2h},
                  {"disk_read", &r->machine.disk_read},
                  {"disk_write", &r->machine.disk_write},
+                 {"runs", &r->machine.runs},
                  {"device_memory", &r->machine.device_memory},
                  {"step_seconds", &r->machine.step_seconds}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
