@@ -741,6 +741,7 @@ typedef struct jask_add_args {
     jask_overflow overflow; /**< JASK_OVERFLOW_REFUSE (0); for integers */
     const char *output;     /**< path of the .npy result. NULL: a nameless array in scratch */
     int in_place;           /**< 0; non-zero writes the sum over A, in A's file: see jask_add */
+    const char *trace;      /**< path of a timeline to write, as jask_dot_args.trace. NULL: none */
 } jask_add_args;
 
 JASK_API void jask_add_args_init(jask_add_args *args, size_t struct_size);

@@ -225,7 +225,11 @@ jask_status jk_block_op_run(jk_block_op *op, jask_array *result, jask_report *re
     jask_status st;
     log_plan(op);
     jk_process_disk_bytes(&read_before, &written_before);
-    st = jk_blocks_run(&op->job, &stats, err);
+    st = op->trace
+             ? jk_trace_open(op->trace, jk_context_io_threads(op->ctx), start, &op->job.trace, err)
+             : JASK_OK;
+    if (!st)
+        st = jk_blocks_run(&op->job, &stats, err);
     for (size_t i = 0; !st && i < sizeof op->read / sizeof *op->read; i++)
         if (op->read[i])
             st = jk_array_check_unchanged(op->read[i], err);
@@ -233,9 +237,15 @@ jask_status jk_block_op_run(jk_block_op *op, jask_array *result, jask_report *re
     if (!st && op->output)
         st = commit(op, result, &stats, start, err);
     log_end(op, &stats, st, err);
+    done = jk_clock_seconds();
+    if (!st) {
+        jk_trace_span(op->job.trace, JK_TRACK_OPERATION, "compute", "blocks", op->plan.blocks,
+                      start, computed);
+        jk_trace_span(op->job.trace, JK_TRACK_OPERATION, "commit", "results", 1, computed, done);
+    }
+    jk_trace_end(&op->job.trace, op->name, start, stats.note, sizeof stats.note);
     if (st)
         return st;
-    done = jk_clock_seconds();
     jk_process_disk_bytes(&read_after, &written_after);
     stats.io.disk_read_bytes = read_after - read_before;
     stats.io.disk_write_bytes = written_after - written_before;

@@ -26,6 +26,7 @@ typedef struct jk_block_op {
     const char *precision;
     const char *output;        /* to be committed under; NULL when not */
     bool in_place;             /* the result has its room already */
+    const char *trace;         /* a timeline to write; NULL: none */
     const jask_array *read[3]; /* checked for changes at the end; NULL: none */
     bool empty;
     jk_blocks_problem problem; /* ndim, shape, sizes of work */

@@ -108,14 +108,16 @@ static bool await_slot(run *r, const task *t)
 
 static void *reader_main(void *arg)
 {
-    run *r = ((reader *)arg)->run;
+    static const char *const names[JK_BLOCKS_INPUTS] = {"A", "B"};
+    reader *me = arg;
+    run *r = me->run;
     double busy = 0;
     task t;
     pthread_mutex_lock(&r->lock);
     while (take_task(r, &t) && await_slot(r, &t)) {
         int slot = (int)(t.window % r->plan->slots);
         jk_box box = jk_blocks_box(r->plan, t.block);
-        double start = jk_clock_seconds();
+        double start = jk_clock_seconds(), end;
         jask_error err;
         jask_status st;
         pthread_mutex_unlock(&r->lock);
@@ -123,7 +125,10 @@ static void *reader_main(void *arg)
                              &r->file_read_bytes, &err);
         if (st)
             fail(r, &err);
-        busy += jk_clock_seconds() - start;
+        end = jk_clock_seconds();
+        jk_trace_span(r->job->trace, JK_TRACK_READERS + (int)(me - r->readers), names[t.input],
+                      "window", t.window, start, end);
+        busy += end - start;
         pthread_mutex_lock(&r->lock);
         if (!st) {
             jk_give(&r->loaded[t.input][slot]);
@@ -157,7 +162,7 @@ static void *writer_main(void *arg)
     pthread_mutex_lock(&r->lock);
     while (!r->stop && r->stored < r->plan->stores) {
         int64_t window = r->stored;
-        double start;
+        double start, end;
         jask_error err;
         jask_status st;
         if (jk_must_wait(JK_WAIT_WINDOW_COMPUTED) && window == r->posted) {
@@ -169,10 +174,12 @@ static void *writer_main(void *arg)
         pthread_mutex_unlock(&r->lock);
         start = jk_clock_seconds();
         st = store(r, window, &behind, &err);
+        end = jk_clock_seconds();
+        jk_trace_span(r->job->trace, JK_TRACK_WRITER, "write", "window", window, start, end);
         if (st)
             fail(r, &err);
         pthread_mutex_lock(&r->lock);
-        r->write_seconds += jk_clock_seconds() - start;
+        r->write_seconds += end - start;
         jk_give(&r->stored);
         r->stored += st == JASK_OK;
         pthread_cond_broadcast(&r->changed);
@@ -232,7 +239,7 @@ static bool all_stored(const run *r, int64_t block)
 static jask_status wait_until(run *r, bool (*done)(const run *, int64_t), int64_t block,
                               jask_error *err)
 {
-    double start = jk_clock_seconds();
+    double start = jk_clock_seconds(), end;
     jask_status st = JASK_OK;
     pthread_mutex_lock(&r->lock);
     while (!st && !r->stop && !done(r, block)) {
@@ -246,7 +253,9 @@ static jask_status wait_until(run *r, bool (*done)(const run *, int64_t), int64_
         *err = r->error;
     }
     pthread_mutex_unlock(&r->lock);
-    r->stall_seconds += jk_clock_seconds() - start;
+    end = jk_clock_seconds();
+    jk_trace_span(r->job->trace, JK_TRACK_PRODUCTS, "wait", "block", block, start, end);
+    r->stall_seconds += end - start;
     return st;
 }
 
@@ -267,7 +276,7 @@ static jk_block describe(const run *r, int64_t number)
 static jask_status run_block(run *r, int64_t number, jask_error *err)
 {
     jk_block block = describe(r, number);
-    double start;
+    double start, end;
     /* Hazards: computing from a window that is not all there, and into one that is still being
      * written. */
     jask_status st = wait_until(r, ready, number, err);
@@ -276,7 +285,9 @@ static jask_status run_block(run *r, int64_t number, jask_error *err)
     take_windows(r, number);
     start = jk_clock_seconds();
     st = r->job->compute(r->job->user, &block, err);
-    r->compute_seconds += jk_clock_seconds() - start;
+    end = jk_clock_seconds();
+    jk_trace_span(r->job->trace, JK_TRACK_PRODUCTS, "block", "block", number, start, end);
+    r->compute_seconds += end - start;
     if (st)
         return st;
     pthread_mutex_lock(&r->lock);

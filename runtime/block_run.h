@@ -7,6 +7,7 @@
 #include "runtime/context.h"
 #include "runtime/pipeline.h"
 #include "runtime/strided.h"
+#include "runtime/trace.h"
 
 /* What a block is computed from and into. */
 typedef struct jk_block {
@@ -26,6 +27,7 @@ typedef struct jk_block_job {
     /* Called on the calling thread, block after block. */
     jask_status (*compute)(void *user, const jk_block *block, jask_error *err);
     void *user;
+    jk_trace *trace; /* hears what each thread does; may be NULL */
 } jk_block_job;
 
 /* Blocks until the output's bytes are written (not yet committed). After a failure all threads have

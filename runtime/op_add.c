@@ -201,6 +201,7 @@ static jask_status prepare(jk_add *add, jask_context *ctx, const jask_array *a, 
     add->op.precision = jask_dtype_name(add->terms.work);
     add->op.output = add->args.output;
     add->op.in_place = add->args.in_place != 0;
+    add->op.trace = add->args.trace;
     return make_plan(add, arrays, err);
 }
 

@@ -158,7 +158,7 @@ static const row rows[] = {
      "print the plan and stop; reads only headers"},
     {"verify", 0, NULL, FIELD(verify), CLI_GEMM, 0, NULL, NULL,
      "check the result by another way; reads every file once more"},
-    {"trace", 0, read_text, FIELD(trace), CLI_GEMM, 0, "FILE", FILE_SHOULD,
+    {"trace", 0, read_text, FIELD(trace), OPS, 0, "FILE", FILE_SHOULD,
      "write a timeline of all stages to FILE, for chrome://tracing or Perfetto"},
     {"stats", 0, NULL, FIELD(stats), CLI_INFO, 0, NULL, NULL,
      "read the files: sum, mean, extremes, norm, NaN and infinities"},

@@ -39,6 +39,7 @@ static jask_status open_job(job *j, const cli_options *options, jask_error *err)
     j->args.overflow = (jask_overflow)options->overflow;
     j->args.output = options->output;
     j->args.in_place = options->in_place;
+    j->args.trace = options->trace;
     jask_status st = cli_context_open(options, &j->progress, &j->ctx, err);
     if (st == JASK_OK)
         st = jask_array_open(options->files[0], &j->a, err);

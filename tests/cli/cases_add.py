@@ -136,3 +136,22 @@ def the_command_line_of_sums_is_strict(box):
     check("--in-place" in box.succeeds("--help", tool="add").out, "--help")
     check(box.succeeds("--version", tool="add").out.startswith("jask-add "), "--version")
     check(math.isclose(box.sum("a.npy", "a.npy", "--repeat", "2").values[1], 4), "--repeat")
+
+
+@case
+def a_trace_of_a_sum_agrees_with_the_report(box):
+    """One span a window and a block, of every thread; a file that cannot be made refuses the sum."""
+    npyfile.write_sparse(box.path("a.npy"), (300, 1000))
+    npyfile.write_sparse(box.path("row.npy"), (1000,))
+    args = ("a.npy", "row.npy", "-o", "d.npy", "-b", "100KiB")
+    run = box.succeeds(*args, "--json", "--trace", "t.json", tool="add")
+    report = json.loads(run.out)
+    with open(box.path("t.json"), encoding="utf-8") as file:
+        spans = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    count = {name: sum(event["name"] == name for event in spans) for name in ("A", "B", "block", "write")}
+    check_equal(count["block"], report["plan"]["blocks"], report)
+    check_equal(count["A"] + count["B"], report["h2d_pages"], report)
+    check_equal(count["write"], report["d2h_pages"], report)
+    check(count["B"] == 1 and count["A"] > 5, count)
+    result = box.run("add", *args, "--trace", "none/t.json")
+    check(result.code == 1 and "none/t.json" in result.err, result)
