@@ -663,9 +663,7 @@ JASK_API void jask_dot_backward_args_init(jask_dot_backward_args *args, size_t s
  *
  *  A, B and dd are as in jask_matmul, dd of D's shape; dA and dB have the shapes and the type of A and
  *  B as they are stored, in C order: dA = alpha * dd * op(B)', dB = alpha * op(A)' * dd, transposed where
- *  the operand is. Where A or B was broadcast over batches its gradient is the sum over them; jask makes
- *  that sum for a matrix without batches where the rows of both factors follow one another in their
- *  files, and refuses it in words elsewhere.
+ *  the operand is. Where A or B was broadcast over batches its gradient is the sum over them.
  *
  *  A gradient is made when its output is named or its array taken; the other one costs nothing. Where A
  *  and B are one array its gradient is one: the sum of both terms, as dA. A gradient with a name

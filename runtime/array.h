@@ -39,6 +39,15 @@ struct jask_array {
     jk_mapping map;
 };
 
+/* Matrices of equal extents that are one, side by side or one above the other. */
+typedef struct jk_parts {
+    bool beside;
+    int64_t extent; /* columns, or rows, of one */
+    int ndim;       /* they are counted as batches are, the last dimension fastest */
+    const int64_t *extents;
+    const uint64_t *steps; /* bytes */
+} jk_parts;
+
 /* A matrix in a file, stored row after row: element (r, c) lies at offset + r*row_bytes + c*size.
  * `trans` says that what is wanted is its transpose; rows and cols are of the stored form. */
 typedef struct jk_matrix {
@@ -52,7 +61,8 @@ typedef struct jk_matrix {
     bool trans;
     jask_dtype memory; /* the type of its elements in memory, one that holds them; NONE: dtype */
     bool conj;         /* they are conjugated on the way */
-    jk_direct *direct; /* reads go around the page cache; NULL: through it */
+    const jk_parts *parts; /* where it is several: offset is that of the first. NULL: it is one */
+    jk_direct *direct;     /* reads go around the page cache; NULL: through it */
 } jk_matrix;
 
 /* Where the array's bytes are, for as long as it is open. */

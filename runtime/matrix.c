@@ -33,7 +33,7 @@ bool jk_matrix_is_transpose(const jk_matrix *a, const jk_matrix *b)
     return a->file && b->file && a->file->dev == b->file->dev && a->file->ino == b->file->ino &&
            a->offset == b->offset && a->rows == b->rows && a->cols == b->cols &&
            a->row_bytes == b->row_bytes && a->dtype == b->dtype && a->swap == b->swap &&
-           a->trans != b->trans && a->conj == b->conj;
+           a->trans != b->trans && a->conj == b->conj && !a->parts && !b->parts;
 }
 
 /* A window as runs of bytes: whole rows that lie together on both sides are one. */
@@ -71,9 +71,47 @@ static bool goes_direct(const jk_matrix *matrix, size_t run_bytes)
     return matrix->direct && run_bytes >= JK_DIRECT_MIN;
 }
 
+static uint64_t offset_of_part(const jk_parts *parts, int64_t part)
+{
+    uint64_t offset = 0;
+    for (int d = parts->ndim - 1; d >= 0; d--) {
+        offset += (uint64_t)(part % parts->extents[d]) * parts->steps[d];
+        part /= parts->extents[d];
+    }
+    return offset;
+}
+
+/* A window part by part. */
+static jask_status read_parts(const jk_matrix *matrix, const jk_window *window, char *dst,
+                              int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err)
+{
+    const jk_parts *parts = matrix->parts;
+    size_t size = jask_dtype_size(jk_memory_type(matrix));
+    int64_t from = parts->beside ? window->col : window->row;
+    int64_t end = from + (parts->beside ? window->cols : window->rows);
+    jask_status st = JASK_OK;
+    for (int64_t at = from, count; !st && at < end; at += count) {
+        int64_t inside = at % parts->extent;
+        jk_matrix one = *matrix;
+        jk_window w = *window;
+        count = jk_min(parts->extent - inside, end - at);
+        one.parts = NULL;
+        one.offset += offset_of_part(parts, at / parts->extent);
+        *(parts->beside ? &one.cols : &one.rows) = parts->extent;
+        *(parts->beside ? &w.col : &w.row) = inside;
+        *(parts->beside ? &w.cols : &w.rows) = count;
+        st = jk_matrix_read(&one, &w,
+                            dst + (size_t)((at - from) * (parts->beside ? 1 : ld_elems)) * size,
+                            ld_elems, bytes, err);
+    }
+    return st;
+}
+
 jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, void *dst,
                            int64_t ld_elems, _Atomic uint64_t *bytes, jask_error *err)
 {
+    if (matrix->parts)
+        return read_parts(matrix, window, dst, ld_elems, bytes, err);
     jask_dtype memory = jk_memory_type(matrix);
     runs r = runs_of(matrix, window, ld_elems, memory);
     size_t size = jask_dtype_size(matrix->dtype), wide = jask_dtype_size(memory);

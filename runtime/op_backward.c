@@ -117,23 +117,60 @@ static jk_term term_of_b(const jk_backward *w, const jask_array *a, const jask_a
     return (jk_term){"dB", b, &w->b, turned(&w->g, false), conjugated(&w->a), g, a};
 }
 
-/* The gradient has fewer batches than the product where its operand was broadcast: sums over those
- * are taken as a longer k where the rows of both factors follow one another. */
+/* Whether a batch dimension of the product is one of the gradient too: those that the operand was
+ * broadcast along are summed over. */
+static bool is_kept(const jk_term *term, const jk_batches *batches, int d)
+{
+    int own = d - (batches->ndim - term->op->batch_ndim);
+    return batches->extents[d] == 1 || (own >= 0 && term->op->batch_shape[own] != 1);
+}
+
+static void append(jk_batches *to, const jk_batches *from, int d)
+{
+    to->extents[to->ndim] = from->extents[d];
+    to->steps[JK_ARRAY_A][to->ndim] = from->steps[JK_ARRAY_A][d];
+    to->steps[JK_ARRAY_B][to->ndim] = from->steps[JK_ARRAY_B][d];
+    to->count *= from->extents[d];
+    to->ndim++;
+}
+
+/* One factor is those of all summed batches. */
+static void lay_parts(jk_job *job, int array, jk_matrix *matrix, bool beside)
+{
+    int64_t *extent = beside ? &matrix->cols : &matrix->rows;
+    job->parts[array] = (jk_parts){.beside = beside,
+                                   .extent = *extent,
+                                   .ndim = job->summed.ndim,
+                                   .extents = job->summed.extents,
+                                   .steps = job->summed.steps[array]};
+    matrix->parts = &job->parts[array];
+    *extent *= job->summed.count;
+}
+
+/* The gradient has fewer batches than the product where its operand was broadcast. The sum over those
+ * is a longer k: in one piece where the rows of both factors follow one another, else in parts. */
 static jask_status sum_batches(jk_job *job, const jk_term *term, jask_error *err)
 {
-    int64_t batches = 1, times;
+    jk_batches all;
+    int64_t gradients = 1, longest = jk_max(job->k, jk_max(job->m, job->n));
     for (int d = 0; d < term->op->batch_ndim; d++)
-        batches *= term->op->batch_shape[d];
-    if (batches == job->batches.count)
+        gradients *= term->op->batch_shape[d];
+    if (gradients == job->batches.count)
         return JASK_OK;
-    times = batches == 1 ? jk_batches_fold_depth(&job->batches, &job->a, &job->b) : 1;
-    if (job->batches.count > 1)
-        return jk_fail(err, JASK_ERR_UNSUPPORTED,
-                       "%s needs a sum over batches that '%s' is broadcast along, which jask makes "
-                       "only for an operand without batches whose factors lie in rows; repeat the "
-                       "operand for each batch instead",
-                       term->name, term->of->path);
-    job->k *= times;
+    if (gradients == 1)
+        job->k *= jk_batches_fold_depth(&job->batches, &job->a, &job->b);
+    all = job->batches;
+    job->batches = job->summed = (jk_batches){.count = 1};
+    for (int d = 0; d < all.ndim; d++)
+        append(gradients > 1 && is_kept(term, &all, d) ? &job->batches : &job->summed, &all, d);
+    if (job->summed.count == 1)
+        return JASK_OK;
+    if (job->summed.count > (INT64_C(1) << 62) / jk_max(longest, 1) / jk_max(job->k, 1))
+        return jk_fail(err, JASK_ERR_UNSUPPORTED, "%s is a sum over too many batches, %" PRId64,
+                       term->name, job->summed.count);
+    job->k *= job->summed.count;
+    lay_parts(job, JK_ARRAY_A, &job->a, !job->a.trans);
+    lay_parts(job, JK_ARRAY_B, &job->b, job->b.trans);
     return JASK_OK;
 }
 

@@ -14,6 +14,8 @@ typedef struct jk_job {
     const jask_array *input_a, *input_b, *input_c; /* those that are read; else NULL */
     jk_matrix a, b, c;                             /* c.file NULL unless it is read */
     jk_batches batches;                            /* with the steps of all arrays */
+    jk_batches summed;            /* over which a gradient is a sum: a and b are of parts then, */
+    jk_parts parts[2];            /* these */
     const struct jk_job *adds_to; /* an earlier product of the operation is C; NULL: none is */
     bool backward;                /* one of the products of a gradient */
     int64_t m, n, k;

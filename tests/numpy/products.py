@@ -184,16 +184,19 @@ def expected_gradients(a, b, g, alpha, ta, tb):
     return da.astype(a.dtype), db.astype(b.dtype)
 
 
+def broadcast_along(rng, batch):
+    """Batches of an operand: some of these dimensions are 1, or missing in front."""
+    own = tuple(e if rng.integers(2) else 1 for e in batch)
+    return own[int(rng.integers(0, len(own) + 1)) if rng.integers(3) == 0 else 0:]
+
+
 def random_gradients(rng, number):
     m, n, k = (random_extent(rng) for _ in range(3))
     batch = tuple(int(e) for e in rng.integers(1, 4, size=rng.integers(0, 3))) if rng.integers(3) == 0 else ()
     kind = str(rng.choice(['f4', 'f8']))
     ta, tb = bool(rng.integers(2)), bool(rng.integers(2))
-    one_b = bool(batch) and bool(rng.integers(2))
-    if one_b: # the sum over batches that jask makes
-        ta = tb = False
-    a_shape = batch + ((k, m) if ta else (m, k))
-    b_shape = (() if one_b else batch) + ((n, k) if tb else (k, n))
+    a_shape = broadcast_along(rng, batch) + ((k, m) if ta else (m, k))
+    b_shape = broadcast_along(rng, batch) + ((n, k) if tb else (k, n))
     if not batch and rng.integers(4) == 0:
         a_shape = (k,)
     if not batch and rng.integers(4) == 0:
@@ -226,6 +229,27 @@ def gradients_of_any_shape_are_those_of_the_definition():
     rng = np.random.default_rng(SEED + 1)
     for number in range(100):
         random_gradients(rng, number)
+
+
+def gradients_are_summed_over_what_was_broadcast():
+    """Batches that are not one matrix in either file, with panels that end within a batch and beyond it."""
+    needs_numpy()
+    rng = np.random.default_rng(SEED + 6)
+    m, n, k = 50, 70, 30
+    for a_batch, b_batch in (((2, 1), (3,)), ((3,), (2, 1)), ((), (2, 3)), ((2, 1, 2), (1, 3, 1)), ((1,), (5,))):
+        for ta in (False, True):
+            for tb in (False, True):
+                a = whole_numbers(rng, a_batch + ((k, m) if ta else (m, k)), 'f8')
+                b = whole_numbers(rng, b_batch + ((n, k) if tb else (k, n)), 'f8')
+                g = whole_numbers(rng, np.matmul(swapped(a, ta), swapped(b, tb)).shape, 'f8')
+                da, db = expected_gradients(a, b, g, 2, ta, tb)
+                for name, values in zip('abg', (a, b, g)):
+                    np.save(name, values)
+                for budget in ('65536', '1MiB'):
+                    gradients('a.npy', 'b.npy', 'g.npy', '--da', 'da.npy', '--db', 'db.npy', '-b', budget, '--alpha', '2',
+                              *['--ta'] * ta, *['--tb'] * tb)
+                    assert np.array_equal(np.load('da.npy'), da), (a_batch, b_batch, ta, tb, budget)
+                    assert np.array_equal(np.load('db.npy'), db), (a_batch, b_batch, ta, tb, budget)
 
 
 def known_gradients():
@@ -489,7 +513,8 @@ def gradients_of_complex_numbers_use_adjoints():
 tap.run([products_of_any_shape_are_numpys, shapes_that_numpy_refuses_are_refused,
          batches_in_fortran_order_are_refused_in_words, one_b_for_all_batches_is_read_as_for_one_matrix,
          gradients_of_any_shape_are_those_of_the_definition, known_gradients,
-         one_array_has_one_gradient_of_both_terms, gradients_of_a_flat_product_read_dd_once, gradients_agree_with_differences,
+         one_array_has_one_gradient_of_both_terms, gradients_of_a_flat_product_read_dd_once,
+         gradients_are_summed_over_what_was_broadcast, gradients_agree_with_differences,
          the_page_planner_shares_memory_as_the_reference_does,
          products_of_every_pair_of_types_follow_the_table, narrow_types_sum_in_f32_and_round_once,
          integers_are_exact_or_refused, vectors_of_f32_are_summed_in_f64,
