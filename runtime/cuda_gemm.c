@@ -1,4 +1,5 @@
-/* Products by cuBLAS. */
+/* Products by cuBLAS, and by a kernel of our own. */
+#include "kernels/device_kernels.h"
 #include "runtime/cuda_device.h"
 #include "runtime/gemm_split.h"
 
@@ -111,6 +112,35 @@ static jask_status multiply_part(void *user, const jk_gemm *g, jask_error *err)
                       "product of %" PRId64 " x %" PRId64 ", k %" PRId64, g->m, g->n, g->k);
 }
 
+static jask_status run_ordered(jk_queue *queue, const jk_gemm *g, jask_error *err)
+{
+    jk_device *dev = queue->dev;
+    const jk_ordered ordered = {g->trans_a, g->trans_b, g->m, g->n,   g->k,   g->alpha, g->beta,
+                                g->a,       g->b,       g->c, g->lda, g->ldb, g->ldc};
+    cudaError_t code = g->dtype == JASK_F32   ? jk_cuda_ordered_f32(&ordered, queue->stream)
+                       : g->dtype == JASK_F64 ? jk_cuda_ordered_f64(&ordered, queue->stream)
+                       : g->dtype == JASK_C64 ? jk_cuda_ordered_c64(&ordered, queue->stream)
+                                              : jk_cuda_ordered_c128(&ordered, queue->stream);
+    if (code == cudaSuccess)
+        return JASK_OK;
+    return jk_cuda_fail(dev, code, NULL, err,
+                        "product of %" PRId64 " x %" PRId64 ", k %" PRId64
+                        ", in order on %s: cudaLaunchKernel",
+                        g->m, g->n, g->k, dev->name);
+}
+
+static jask_status run_blas(jk_queue *queue, const jk_gemm *gemm, jask_error *err)
+{
+    jk_device *dev = queue->dev;
+    jask_status st;
+    pthread_mutex_lock(&dev->blas_lock);
+    st = aim_handle(queue, gemm, err);
+    if (!st)
+        st = jk_gemm_split(gemm, INT_MAX, multiply_part, queue, err);
+    pthread_mutex_unlock(&dev->blas_lock);
+    return st;
+}
+
 jask_status jk_cuda_gemm(jk_queue *queue, const jk_gemm *gemm, jask_error *err)
 {
     jk_device *dev = queue->dev;
@@ -122,11 +152,7 @@ jask_status jk_cuda_gemm(jk_queue *queue, const jk_gemm *gemm, jask_error *err)
     st = jk_cuda_enter(dev, &previous, err);
     if (st)
         return st;
-    pthread_mutex_lock(&dev->blas_lock);
-    st = aim_handle(queue, gemm, err);
-    if (!st)
-        st = jk_gemm_split(gemm, INT_MAX, multiply_part, queue, err);
-    pthread_mutex_unlock(&dev->blas_lock);
+    st = gemm->ordered ? run_ordered(queue, gemm, err) : run_blas(queue, gemm, err);
     jk_cuda_leave(dev, previous);
     return st;
 }

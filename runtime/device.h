@@ -54,6 +54,10 @@ typedef struct jk_gemm {
     void *c;
     int64_t lda, ldb, ldc;
     bool tf32; /* inputs may be rounded, where info.tf32 says that the device can */
+    /* Sums are made in the order of kernels/host_ordered.h: panels of k that are added up must begin at
+     * multiples of its slab. */
+    bool ordered;
+    int threads; /* for that, on the host */
     /* Device memory, aligned as mem_alloc does, that this product and others of its queue may
      * scribble on. */
     void *workspace;

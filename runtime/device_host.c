@@ -2,6 +2,7 @@
 #include "config.h"
 #include "runtime/blas.h"
 #include "runtime/device.h"
+#include "runtime/ordered.h"
 #include "runtime/topology.h"
 
 #include <stdio.h>
@@ -147,7 +148,9 @@ static jask_status host_copy(jk_queue *queue, const jk_copy *copy, jask_error *e
 
 static jask_status host_gemm(jk_queue *queue, const jk_gemm *gemm, jask_error *err)
 {
-    (void)queue, (void)err;
+    (void)queue;
+    if (gemm->ordered)
+        return jk_ordered_run(gemm, err);
     jk_blas_gemm(gemm);
     return JASK_OK;
 }

@@ -9,21 +9,19 @@ static const void *skip(const jk_gemm *g, const void *base, int64_t elems)
     return (const char *)base + (size_t)elems * jask_dtype_size(dtype);
 }
 
-/* The part of rows [from, from + count) of D. */
-static jk_gemm cut_m(const jk_gemm *g, int64_t from, int64_t count)
+jk_gemm jk_gemm_rows(const jk_gemm *g, int64_t from, int64_t count)
 {
     jk_gemm part = *g;
-    part.m = count;
+    part.m = jk_min(count, g->m - from);
     part.a = skip(g, g->a, g->trans_a ? from : from * g->lda);
     part.c = (char *)g->c + (size_t)(from * g->ldc) * jask_dtype_size(g->dtype);
     return part;
 }
 
-/* The part of columns [from, from + count) of D. */
-static jk_gemm cut_n(const jk_gemm *g, int64_t from, int64_t count)
+jk_gemm jk_gemm_cols(const jk_gemm *g, int64_t from, int64_t count)
 {
     jk_gemm part = *g;
-    part.n = count;
+    part.n = jk_min(count, g->n - from);
     part.b = skip(g, g->b, g->trans_b ? from * g->ldb : from);
     part.c = (char *)g->c + (size_t)from * jask_dtype_size(g->dtype);
     return part;
@@ -33,7 +31,7 @@ static jk_gemm cut_n(const jk_gemm *g, int64_t from, int64_t count)
 static jk_gemm cut_k(const jk_gemm *g, int64_t from, int64_t count)
 {
     jk_gemm part = *g;
-    part.k = count;
+    part.k = jk_min(count, g->k - from);
     part.a = skip(g, g->a, g->trans_a ? from * g->lda : from);
     part.b = skip(g, g->b, g->trans_b ? from : from * g->ldb);
     part.beta = from == 0 ? g->beta : 1;
@@ -50,16 +48,16 @@ static bool choose_cut(const jk_gemm *g, int64_t most, cut_fn *cut, int64_t *ext
     int64_t a_rows = g->trans_a ? g->k : g->m, b_rows = g->trans_b ? g->n : g->k;
     *count = 1;
     if ((g->ldc > most && g->m > 1) || (g->lda > most && a_rows > 1 && !g->trans_a))
-        *cut = cut_m;
+        *cut = jk_gemm_rows;
     else if (g->ldb > most && b_rows > 1 && g->trans_b)
-        *cut = cut_n;
+        *cut = jk_gemm_cols;
     else if ((g->lda > most && a_rows > 1) || (g->ldb > most && b_rows > 1))
         *cut = cut_k;
     else {
         *count = whole;
-        *cut = g->m > most ? cut_m : g->n > most ? cut_n : g->k > most ? cut_k : NULL;
+        *cut = g->m > most ? jk_gemm_rows : g->n > most ? jk_gemm_cols : g->k > most ? cut_k : NULL;
     }
-    *extent = *cut == cut_m ? g->m : *cut == cut_n ? g->n : g->k;
+    *extent = *cut == jk_gemm_rows ? g->m : *cut == jk_gemm_cols ? g->n : g->k;
     return *cut != NULL;
 }
 
@@ -86,7 +84,7 @@ jask_status jk_gemm_split(const jk_gemm *gemm, int64_t most, jk_gemm_fn part, vo
         return part(user, &g, err);
     }
     for (int64_t from = 0; !st && from < extent; from += count) {
-        jk_gemm piece = cut(&g, from, jk_min(count, extent - from));
+        jk_gemm piece = cut(&g, from, count);
         st = jk_gemm_split(&piece, most, part, user, err);
     }
     return st;

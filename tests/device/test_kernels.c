@@ -333,6 +333,80 @@ Test(kernels, sums_and_ranges_agree_in_every_bit)
     }
 }
 
+/* Numbers of a size at which no sum is exact. */
+static void make_real(operand *o, bool wide)
+{
+    size_t size = wide ? 8 : 4;
+    for (size_t i = 0; i < o->bytes / size; i++) {
+        double d = (double)(int64_t)random_bits() * 0x1p-63;
+        float f = (float)d;
+        memcpy(o->host + i * size, wide ? (const void *)&d : (const void *)&f, size);
+    }
+}
+
+typedef struct ordered_case {
+    const char *name;
+    size_t size;
+    bool wide;
+    void (*host)(const jk_ordered *g);
+    cudaError_t (*device)(const jk_ordered *g, cudaStream_t stream);
+} ordered_case;
+
+/* Bit i of `how`: a transposed A, a transposed B, another factor than 0 for C. */
+static void compare_ordered(const ordered_case *c, int64_t m, int64_t n, int64_t k, int how)
+{
+    jk_ordered g = {.trans_a = how & 1, .trans_b = how & 2, .m = m, .n = n, .k = k, .alpha = 0.7};
+    g.beta = how & 4 ? -0.3 : 0;
+    g.lda = (g.trans_a ? m : k) + 2;
+    g.ldb = (g.trans_b ? k : n) + 1;
+    g.ldc = n + 3;
+    operand x = operand_open((size_t)((g.trans_a ? k : m) * g.lda) * c->size);
+    operand y = operand_open((size_t)((g.trans_b ? n : k) * g.ldb) * c->size);
+    operand z = operand_open((size_t)(m * g.ldc) * c->size);
+    make_real(&x, c->wide);
+    make_real(&y, c->wide);
+    make_real(&z, c->wide);
+    operand_upload(&x);
+    operand_upload(&y);
+    operand_upload(&z);
+    g.a = x.host, g.b = y.host, g.c = z.host;
+    c->host(&g);
+    g.a = x.device, g.b = y.device, g.c = z.device;
+    check(c->device(&g, NULL), c->name);
+    agree(&z, c->name, m * n, (size_t)how);
+    operand_close(&x);
+    operand_close(&y);
+    operand_close(&z);
+}
+
+Test(kernels, ordered_products_agree_in_every_bit)
+{
+    static const ordered_case cases[] = {
+        {"ordered f32", 4, false, jk_ordered_f32, jk_cuda_ordered_f32},
+        {"ordered f64", 8, true, jk_ordered_f64, jk_cuda_ordered_f64},
+        {"ordered c64", 8, false, jk_ordered_c64, jk_cuda_ordered_c64},
+        {"ordered c128", 16, true, jk_ordered_c128, jk_cuda_ordered_c128},
+    };
+    static const int64_t shapes[][3] = {{1, 1, 1},     {64, 64, 16},  {65, 33, 257},
+                                        {3, 130, 300}, {130, 1, 513}, {1, 70, 256}};
+    for (int round = 0; kernel_round(round); round++) {
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+            for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+                compare_ordered(&cases[i], shapes[s][0], shapes[s][1], shapes[s][2],
+                                (int)(s + i + (size_t)round) % 8);
+        cr_assert_str_empty(kernel_complaint());
+    }
+}
+
+/* More squares than blocks. */
+Test(kernels, ordered_products_agree_on_long_arrays)
+{
+    static const ordered_case f32 = {"ordered f32", 4, false, jk_ordered_f32, jk_cuda_ordered_f32};
+    kernel_round(0);
+    compare_ordered(&f32, 2049 * 64 + 5, 1, 1, 0);
+    cr_assert_str_empty(kernel_complaint());
+}
+
 Test(kernels, the_probe_writes_its_words)
 {
     kernel_round(0);
