@@ -5,7 +5,8 @@
  * same; at the turn from one row to the next, B does, because every second row is visited
  * backwards. The operand that stays is swept in the opposite direction by the new tile, so it
  * begins with the panels used last, which are still in their slots: as many as there are slots. With
- * more slots than panels, a row that begins at the turn finds those of several tiles.
+ * more slots than panels, a row that begins at the turn finds those of several tiles. Where tiles meet their
+ * panels in ascending order, whole blocks are found instead, and all below holds with those.
  *
  * Each group of tiles is such a walk by itself, over the group's part of the inner side. */
 #include "planner/internal.h"
@@ -42,13 +43,13 @@ void jk_plan_set_grid(jk_plan *plan)
 /* Panels of the outer side that a further tile of a row finds. */
 static int64_t kept_panels(const jk_plan *plan, int64_t slots)
 {
-    return plan->serpentine ? jk_min(slots, plan->kt) : 0;
+    return jk_min(jk_keeping_slots(plan, slots), plan->kt);
 }
 
 /* Panels of the inner side that a row finds after the turn. */
 static int64_t turned_panels(const jk_plan *plan, const side_view *inner)
 {
-    return plan->serpentine ? jk_min(inner->slots, inner->tiles * plan->kt) : 0;
+    return jk_min(jk_keeping_slots(plan, inner->slots), inner->tiles * plan->kt);
 }
 
 /* Indices of k covered by the first `keep` panels of a tile that runs forwards (it begins with panel

@@ -171,6 +171,16 @@ static jk_plan *best_of_pass(plan_choice *choice)
     return (double)whole->h2d_bytes <= WHOLE_ROWS_WORTH * (double)any->h2d_bytes ? whole : any;
 }
 
+/* Slots that are of use, of those that an operand could have instead of `had`. Where whole blocks are kept
+ * or nothing, fewer than one needs hide uneven copies, and of that three are enough. */
+static int64_t worth_having(const jk_plan *plan, int64_t had, int64_t slots)
+{
+    if (!jk_ascending(plan))
+        return slots;
+    int64_t keeping = jk_keeping_slots(plan, slots);
+    return jk_max(had, keeping > 0 ? keeping : jk_min(slots, 3));
+}
+
 /* Give left-over memory to an operand, until it has `most` slots. */
 static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, int64_t most)
 {
@@ -187,6 +197,7 @@ static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, 
         return;
     uint64_t more = left / (uint64_t)panel;
     more = more < (uint64_t)useful ? more : (uint64_t)useful;
+    more = (uint64_t)(worth_having(plan, *slots, *slots + (int64_t)more) - *slots);
     *slots += (int64_t)more;
     plan->peak_bytes += more * (uint64_t)panel;
 }
@@ -254,8 +265,8 @@ static void consider_tile(plan_choice *choice, const jk_recipe *recipe, const in
         .bk = recipe->bk,
     };
     jk_plan_set_grid(&plan);
-    plan.a_slots = recipe->slots[JK_ROWS];
-    plan.b_slots = recipe->slots[JK_COLS];
+    plan.a_slots = worth_having(&plan, 0, recipe->slots[JK_ROWS]);
+    plan.b_slots = worth_having(&plan, 0, recipe->slots[JK_COLS]);
     bool lone = plan.mt == 1 && plan.nt == 1 && jk_problem_batches(p) == 1;
     plan.c_slots = lone ? 1 : recipe->c_slots;
     plan.peak_bytes = (uint64_t)jk_plan_slots_bytes(&plan, jk_largest_element(p));
@@ -339,13 +350,14 @@ static int64_t least_depth(const plan_choice *choice)
         depth /= 2;
     while (depth > EVEN && depth > p->k / 4)
         depth /= 2;
-    return depth;
+    return jk_round_up(depth, jk_depth_unit(p, 1));
 }
 
 static void try_all(plan_choice *choice)
 {
     const jk_problem *p = choice->space.problem;
-    int64_t deepest = jk_min(p->k, reads_a(p) ? jk_max(DEEPEST, LONG_RUN / p->n) : DEEPEST);
+    int64_t most = reads_a(p) ? jk_max(DEEPEST, LONG_RUN / p->n) : DEEPEST;
+    int64_t deepest = jk_min(p->k, jk_round_up(most, jk_depth_unit(p, 1)));
     for (int64_t bk = least_depth(choice); bk < deepest; bk *= 2)
         try_depth(choice, bk);
     try_depth(choice, deepest);
@@ -355,7 +367,8 @@ static void try_all(plan_choice *choice)
 static void balance_depth(jk_plan *plan)
 {
     jk_plan balanced = *plan;
-    balanced.bk = jk_round_up(jk_ceil_div(plan->problem.k, plan->kt), EVEN);
+    balanced.bk =
+        jk_round_up(jk_ceil_div(plan->problem.k, plan->kt), jk_depth_unit(&plan->problem, EVEN));
     if (balanced.bk >= plan->bk)
         return;
     jk_plan_set_grid(&balanced);

@@ -49,6 +49,27 @@ static inline int64_t jk_plan_groups(const jk_plan *plan)
     return jk_ceil_div(jk_plan_width(plan), jk_plan_group(plan));
 }
 
+/* Every tile meets its panels in ascending order. */
+static inline bool jk_ascending(const jk_plan *plan)
+{
+    return !plan->serpentine || (plan->problem.slab > 0 && plan->kt > 1);
+}
+
+/* Of so many slots, those that keep panels for a later tile: where tiles meet panels in ascending order,
+ * whole blocks of kt are kept or nothing. */
+static inline int64_t jk_keeping_slots(const jk_plan *plan, int64_t slots)
+{
+    if (!plan->serpentine)
+        return 0;
+    return jk_ascending(plan) ? slots / plan->kt * plan->kt : slots;
+}
+
+/* Depths of panels are multiples of it, or all of k: `unit`, or what sums in slabs ask for. */
+static inline int64_t jk_depth_unit(const jk_problem *problem, int64_t unit)
+{
+    return problem->slab > 0 ? problem->slab : unit;
+}
+
 /* Bytes of an element of each array. */
 typedef struct jk_element_sizes {
     uint64_t a, b, c, d;

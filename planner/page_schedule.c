@@ -11,6 +11,21 @@ static jask_dtype dtype_of_size(size_t bytes)
     return JASK_DTYPE_NONE;
 }
 
+/* With sums in slabs, pages of A and B are as deep as whole slabs, and no larger: as wide as is left. */
+static void hold_slabs(const jk_problem *problem, jk_plan *plan)
+{
+    int64_t slab = problem->slab, elements = plan->bk * plan->bk;
+    if (slab == 0 || plan->bk == problem->k)
+        return;
+    if (plan->bk >= slab) {
+        plan->bk -= plan->bk % slab;
+        return;
+    }
+    plan->bk = jk_min(slab, problem->k);
+    plan->bm = jk_min(plan->bm, elements / plan->bk);
+    plan->bn = jk_min(plan->bn, elements / plan->bk);
+}
+
 bool jk_plan_page(const jk_problem *problem, const jk_machine *machine, bool pipelined,
                   jk_plan *out)
 {
@@ -39,6 +54,7 @@ bool jk_plan_page(const jk_problem *problem, const jk_machine *machine, bool pip
         .c_slots = slots,
         .considered = 1,
     };
+    hold_slabs(problem, &plan);
     jk_plan_set_grid(&plan);
     if (!jk_plan_set_counts(&plan))
         return false;

@@ -16,6 +16,9 @@ typedef struct jk_problem {
     bool a_turned, b_turned, c_turned;
     /* In files, where elements are converted on the way; 0: as on the device. */
     int a_file_bytes, b_file_bytes, c_file_bytes, d_file_bytes;
+    /* Sums are made in slabs of so many indices of k, ascending: panels hold whole slabs (the last one,
+     * what is left) and every tile meets them in ascending order. 0: as moves the fewest bytes. */
+    int64_t slab;
     int64_t batches;  /* products of these extents, one after the other; 0 is 1 */
     jask_phase phase; /* how many blocks the reference's pages share the memory with */
 } jk_problem;
@@ -81,7 +84,10 @@ typedef enum jk_stage {
  *
  * With `serpentine` every second row of tiles is visited backwards, and every second tile runs over
  * its panels backwards, so that the panels met last are met first again and need no copy: as many as
- * there are slots, of A along a row of tiles and of B at the turn into the next (order IJ).
+ * there are slots, of A along a row of tiles and of B at the turn into the next (order IJ). With
+ * problem.slab no tile runs backwards over its panels, and what is met again without a copy are whole blocks:
+ * the kt panels of one row of tiles of A, and of columns of B at the turn, where there are slots for them.
+ * An operand has fewer slots than kt then, or as many as make whole blocks.
  *
  * Host memory beside the device holds strips: of A, bm rows and all of k; of B, bn columns. A panel is
  * read from its file when its strip is not there, and is kept there; all later copies of it come

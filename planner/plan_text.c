@@ -112,6 +112,8 @@ static void put_text(text_out *out, const jk_plan *plan)
         return;
     }
     put_tiles(out, plan);
+    if (p->slab > 0)
+        put(out, "sums     deterministic, in ascending slabs of %" PRId64 "\n", p->slab);
     put_passes(out, plan);
     put_moved(out, "up       ", plan->h2d_bytes);
     put_pages(out, plan->h2d_pages);
@@ -193,6 +195,7 @@ static void put_json(text_out *out, const jk_plan *plan)
         plan->steps, plan->order == JK_ORDER_IJ ? "ij" : "ji");
     put(out, "\"a_slots\": %" PRId64 ", \"b_slots\": %" PRId64 ", \"c_slots\": %" PRId64 ", ",
         plan->a_slots, plan->b_slots, plan->c_slots);
+    put(out, "\"slab\": %" PRId64 ", ", p->slab);
     put(out, "\"h2d_bytes\": %" PRIu64 ", \"h2d_pages\": %" PRId64 ", ", plan->h2d_bytes,
         plan->h2d_pages);
     put(out, "\"d2h_bytes\": %" PRIu64 ", \"d2h_pages\": %" PRId64 ", ", plan->d2h_bytes,

@@ -13,6 +13,10 @@
  * block below even ones. Blocks of B are met once a row of tiles, upwards in even rows and
  * downwards in odd ones, so column j always has the same places.
  *
+ * Where every tile meets its panels in ascending order (jk_ascending) a turn meets the same block, not the
+ * same places the other way round. A block is then kept whole, in slots of which as many are walked over
+ * as make whole blocks; with fewer slots than panels nothing is, and they are taken in turn.
+ *
  * All this holds within a group of tiles, which finds nothing on the device. */
 #include "planner/internal.h"
 
@@ -52,10 +56,10 @@ static bool stays(const jk_plan *plan, int side)
 
 static jk_residence residence_of(const jk_plan *plan, const visit *v, int side)
 {
-    int64_t slots = side == JK_ROWS ? plan->a_slots : plan->b_slots;
+    int64_t slots = jk_keeping_slots(plan, side == JK_ROWS ? plan->a_slots : plan->b_slots);
     int64_t number = v->start + v->tile;
     jk_residence found = {.since = -1};
-    if (!plan->serpentine)
+    if (slots == 0)
         return found;
     if (stays(plan, side) && v->before > 0) {
         found.since = number - 1;
@@ -102,14 +106,17 @@ static int64_t strip_of(const jk_plan *plan, const visit *v, int side)
 
 static int64_t slot_of(const jk_plan *plan, const visit *v, int side, int64_t position)
 {
-    int64_t slots = side == JK_ROWS ? plan->a_slots : plan->b_slots;
+    int64_t all = side == JK_ROWS ? plan->a_slots : plan->b_slots;
+    int64_t slots = jk_keeping_slots(plan, all);
     int64_t block;
-    bool up;
-    if (!plan->serpentine)
-        return ((v->start + v->tile) * plan->kt + position) % slots;
+    bool up = true;
+    if (slots == 0)
+        return ((v->start + v->tile) * plan->kt + position) % all;
     if (!stays(plan, side)) {
         block = v->inner;
-        up = v->outer % 2 == 0;
+        up = jk_ascending(plan) || v->outer % 2 == 0;
+    } else if (jk_ascending(plan)) {
+        block = v->outer;
     } else {
         block = v->width % 2 == 1 ? v->outer : 1 - v->outer % 2;
         up = (v->tile + v->outer) % 2 == 0;
@@ -125,7 +132,7 @@ jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
     const jk_problem *problem = &plan->problem;
     visit v = visit_of(plan, s / plan->kt);
     int64_t position = s % plan->kt;
-    bool backwards = plan->serpentine && v.tile % 2 == 1;
+    bool backwards = !jk_ascending(plan) && v.tile % 2 == 1;
     jk_step step = {.tile = s / plan->kt, .batch = v.batch};
     step.i = plan->order == JK_ORDER_IJ ? v.row : v.column;
     step.j = plan->order == JK_ORDER_IJ ? v.column : v.row;

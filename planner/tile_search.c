@@ -210,7 +210,8 @@ void jk_tiles_resident(const jk_tile_space *space, const jk_recipe *recipe, int 
     jk_recipe whole = *recipe;
     int64_t k = space->problem->k, panels = jk_ceil_div(k, recipe->bk);
     whole.slots[side] = jk_max(panels, recipe->slots[side]);
-    whole.bk = jk_round_up(jk_ceil_div(k, panels), jk_min(recipe->quantum, 16));
+    whole.bk = jk_round_up(jk_ceil_div(k, panels),
+                           jk_depth_unit(space->problem, jk_min(recipe->quantum, 16)));
     whole.bk = jk_min(whole.bk, k);
     if (jk_ceil_div(k, whole.bk) != panels)
         return;

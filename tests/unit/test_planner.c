@@ -38,11 +38,13 @@ Test(planner, the_least_budget_works_for_every_shape_and_one_byte_less_does_not)
         {1, 1, 1},          {2, 2, 2},         {1, 1000000, 1},       {1000003, 1, 1},
         {1, 1, 1000000007}, {37, 4097, 65537}, {1000000, 1000000, 3}, {999983, 999979, 999961},
     };
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes * 3 * 2 * 2 * 2; i++) {
-        const int64_t *shape = shapes[i / 24];
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes * 3 * 2 * 2 * 2 * 2; i++) {
+        const int64_t *shape = shapes[i / 48];
         jk_planner planner = planners[i % 3];
         bool pipelined = i / 3 % 2;
         jk_problem p = problem_of(shape[0], shape[1], shape[2], i / 6 % 2 ? 16 : 4);
+        /* Pages of the last one that hold whole slabs are too narrow for their bytes to be counted. */
+        p.slab = i / 24 % 2 && shape[2] != 999961 ? 256 : 0;
         jk_machine machine = {.reserve_bytes = i / 12 % 2 ? 12345 : 0};
         uint64_t least = jk_plan_least_budget(&p, &machine, planner, pipelined);
         cr_assert_eq(least, (pipelined ? 32768u : 16384u) + machine.reserve_bytes);

@@ -34,6 +34,12 @@ static int random_element(void)
     return 1 << random_between(0, 4);
 }
 
+/* Sums in slabs as often as not, and then short ones. */
+static int64_t random_slab(void)
+{
+    return random_bits() % 2 ? 0 : random_between(1, 12);
+}
+
 /* As often as not the files hold what the device does. */
 static int random_file_element(void)
 {
@@ -217,12 +223,16 @@ static replay replay_steps(const jk_plan *plan, bool resumed, int64_t first_tile
 {
     const jk_problem *p = &plan->problem;
     bool page = plan->schedule == JK_SCHEDULE_PAGE;
+    int64_t met = 0; /* indices of k, of the tile */
     operand a = operand_make(plan->a_slots, jk_plan_a_strips_bytes(plan), p->a_bytes);
     operand b = operand_make(plan->b_slots, jk_plan_b_strips_bytes(plan), p->b_bytes);
     replay r = {0};
     for (int64_t s = first_tile * plan->kt; s < plan->steps; s++) {
         jk_step step = resumed ? jk_plan_step_from(plan, first_tile, s) : jk_plan_step(plan, s);
         check_step(plan, &step, s);
+        met = step.first ? 0 : met;
+        hold(p->slab == 0 || step.depth_start == met, "indices out of order");
+        met += step.depth;
         if (step.first && begins_group(plan, step.tile)) {
             operand_forget(&a);
             operand_forget(&b);
@@ -344,6 +354,12 @@ static void check_plan(const jk_plan *plan)
          "a run from the first tile is the whole plan");
 }
 
+/* Where panels are met in ascending order, more slots than a block has panels are those of blocks. */
+static int64_t whole_blocks(const jk_plan *plan, int64_t slots)
+{
+    return slots < plan->kt ? slots : slots / plan->kt * plan->kt;
+}
+
 static void keep_any_strips(jk_plan *plan)
 {
     int64_t rows = jk_plan_rows(plan), width = jk_plan_width(plan);
@@ -370,7 +386,8 @@ Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
                         .b_file_bytes = random_file_element(),
                         .c_file_bytes = random_file_element(),
                         .d_file_bytes = random_file_element(),
-                        .batches = random_batches()},
+                        .batches = random_batches(),
+                        .slab = random_slab()},
             .schedule = JK_SCHEDULE_C_STATIONARY,
             .order = random_bits() % 2 ? JK_ORDER_IJ : JK_ORDER_JI,
             .serpentine = true,
@@ -390,6 +407,10 @@ Test(planner_steps, closed_forms_agree_with_a_replay_for_any_tiles)
         int64_t stays = 2 * plan.kt, turns = plan.kt * ((by_rows ? plan.nt : plan.mt) + 1);
         plan.a_slots = random_between(1, by_rows ? stays : turns);
         plan.b_slots = gram ? 0 : random_between(1, by_rows ? turns : stays);
+        if (plan.problem.slab > 0) {
+            plan.a_slots = whole_blocks(&plan, plan.a_slots);
+            plan.b_slots = whole_blocks(&plan, plan.b_slots);
+        }
         if (!gram && random_bits() % 2)
             keep_any_strips(&plan);
         cr_assert(jk_plan_set_counts(&plan));
@@ -422,6 +443,13 @@ static jk_machine random_machine(const jk_problem *p, jk_planner planner, bool p
     return machine;
 }
 
+static void hold_slabs(const jk_plan *plan)
+{
+    const jk_problem *p = &plan->problem;
+    current = plan;
+    hold(p->slab == 0 || plan->bk == p->k || plan->bk % p->slab == 0, "a panel that cuts a slab");
+}
+
 Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
 {
     int keep = 0, in_groups = 0;
@@ -434,7 +462,8 @@ Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
                         .read_c = random_bits() % 2,
                         .a_file_bytes = random_file_element(),
                         .d_file_bytes = random_file_element(),
-                        .batches = random_batches()};
+                        .batches = random_batches(),
+                        .slab = random_slab()};
         p.b_bytes = random_bits() % 4 ? p.a_bytes : random_element();
         p.c_bytes = random_bits() % 4 ? p.a_bytes : random_element();
         p.gram = random_bits() % 8 == 0;
@@ -455,6 +484,7 @@ Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
         cr_assert_eq(plan.budget_bytes, machine.device_bytes);
         cr_assert(plan.seconds > 0);
         cr_assert(plan.h2d_bytes + plan.d2h_bytes >= plan.lower_bound_bytes);
+        hold_slabs(&plan);
         check_plan(&plan);
         check_memory(&plan, pipelined);
         check_host_memory(&plan, &machine);

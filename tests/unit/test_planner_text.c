@@ -160,13 +160,28 @@ static const char sample_json[] =
     "{\"planner\": \"bytes\", \"schedule\": \"c-stationary\", \"m\": 30, \"n\": 20, \"k\": 50, "
     "\"batches\": 1, "
     "\"bm\": 10, \"bn\": 20, \"bk\": 25, \"tiles\": 3, \"steps\": 6, \"order\": \"ji\", "
-    "\"a_slots\": 2, \"b_slots\": 2, \"c_slots\": 1, \"h2d_bytes\": 10000, \"h2d_pages\": 8, "
+    "\"a_slots\": 2, \"b_slots\": 2, \"c_slots\": 1, \"slab\": 0, \"h2d_bytes\": 10000, "
+    "\"h2d_pages\": 8, "
     "\"d2h_bytes\": 4800, \"d2h_pages\": 3, \"file_read_bytes\": 10000, "
     "\"file_write_bytes\": 4800, \"lower_bound_bytes\": 14800, \"peak_bytes\": 7744, "
     "\"budget_bytes\": 18446744073709551615, \"seconds\": 1234567.890123, "
     "\"stage_seconds\": {\"products\": 1.000000, \"up\": 2.000000, \"down\": 3.000000, "
     "\"read\": 4.500000, \"write\": 0.250000}, \"bottleneck\": \"read\", "
     "\"compute_bound_budget_bytes\": 9663676416, \"compute_bound_host_budget_bytes\": null}";
+
+Test(planner_text, says_that_sums_are_made_in_order)
+{
+    jk_plan plan = sample_plan();
+    char text[2048];
+    jk_plan_format(&plan, false, text, sizeof text);
+    cr_assert_null(strstr(text, "\nsums "), "%s", text);
+    plan.problem.slab = 25;
+    jk_plan_format(&plan, false, text, sizeof text);
+    cr_assert_not_null(strstr(text, "\nsums     deterministic, in ascending slabs of 25\n"), "%s",
+                       text);
+    jk_plan_format(&plan, true, text, sizeof text);
+    cr_assert_not_null(strstr(text, "\"slab\": 25, "), "%s", text);
+}
 
 /* What binds, and what helps. */
 Test(planner_text, says_what_binds_and_what_would_help)
