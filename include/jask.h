@@ -251,6 +251,8 @@ typedef struct jask_options {
                                        not in the page cache) and memory (a second; K to P are powers
                                        of 1000). gpu=SIZE or host=SIZE describe another machine, for
                                        jask_*_plan* alone: products refuse them. NULL: not set */
+    int deterministic;         /**< JASK_DETERMINISTIC; products whose bits depend on the inputs
+                                    alone: see jask_dot. 1 yes, -1 no, 0 not set (no) */
 } jask_options;
 
 /** Fill `options` with "not set". `struct_size` is sizeof(jask_options) as the caller sees it. */
@@ -546,6 +548,7 @@ typedef struct jask_report {
     double write_stall_seconds; /**< the writer waited for something to write */
     char io_engine[16]; /**< how the inputs were read: "pread", "direct", or "mixed" when that
                                 differs from one to the other */
+    int deterministic;  /**< 1: the bits of a product depend on its inputs alone */
 } jask_report;
 
 /** What is used of a stored matrix. */
@@ -580,6 +583,14 @@ JASK_API void jask_dot_args_init(jask_dot_args *args, size_t struct_size);
  *  and D lack that dimension: vector times vector has none. Sums over k run slab by slab in a fixed order, in the type below; the
  *  same inputs, plan, BLAS and thread count give the same bits. NaN and Inf follow IEEE 754. With
  *  beta 0, C is never read. An empty k gives zeros.
+ *
+ *  In a context that is deterministic (jask_options) the bits follow from the inputs, alpha and beta alone: not
+ *  from budget, planner, pipeline, threads, a resumed run, device or BLAS, which is not used. D begins as beta * C, rounded
+ *  once. For each slab of 256 indices of k, ascending, t begins at 0; for each index, ascending, t = fma(a, b, t);
+ *  then D = fma(alpha, t, D). Complex numbers have a t for the real and one for the imaginary part of a, each with the parts of b,
+ *  which are joined before they are added to D. f16, bf16 and integers are converted first. All sums are in the type below; tf32
+ *  is not used, and vectors of f64 are summed so too, without compensation. That needs a processor with AVX2 and FMA to
+ *  be fast, elsewhere it is slow; what NaN look like inside is not promised.
  *
  *  Types: products of floating-point and complex numbers are summed in the type that
  *  jask_dtype_promote gives for A and B, and for D's when that is wider; f16 and bf16 in f32. D is of
@@ -675,7 +686,8 @@ JASK_API void jask_dot_backward_args_init(jask_dot_backward_args *args, size_t s
  *  half the root of the number of elements that the budget holds. Then each element of dd is read once, and
  *  sums of one gradient may be stored and read again before they are finished, in its file or, where its type is
  *  not that of sums, in a nameless one in scratch. Two products are made for batches, for one array, for
- *  one of A and B conjugated but not the other, for types that do not go into a product together, and by the planner `page`, with the
+ *  one of A and B conjugated but not the other, for types that do not go into a product together, in a deterministic context,
+ *  and by the planner `page`, with the
  *  reference's number of blocks for gradients. In the report, plan and counts are those of the joint plan, with
  *  m, n and k of the product whose gradients they are; or of both products, with m, n, k and tiles of the first.
  *  @return as jask_matmul. After any failure the outputs are as they were before; only where naming

@@ -454,6 +454,11 @@ bool jk_context_pipelined(const jask_context *ctx)
     return ctx->settings.value[JK_SET_PIPELINE].number != 0;
 }
 
+bool jk_context_deterministic(const jask_context *ctx)
+{
+    return ctx->settings.value[JK_SET_DETERMINISTIC].number != 0;
+}
+
 int jk_context_io_threads(const jask_context *ctx)
 {
     return (int)ctx->settings.value[JK_SET_IO_THREADS].number;

@@ -31,6 +31,7 @@ bool jk_context_allows_tmpfs(const jask_context *ctx); /* for scratch */
 bool jk_context_tf32(const jask_context *ctx);         /* asked for */
 bool jk_context_sync(const jask_context *ctx);         /* NULL: the default, true */
 bool jk_context_pipelined(const jask_context *ctx);
+bool jk_context_deterministic(const jask_context *ctx);
 int jk_context_io_threads(const jask_context *ctx);
 const char *jk_context_io(const jask_context *ctx); /* "auto", "pread", "direct" */
 jk_planner jk_context_planner(const jask_context *ctx);

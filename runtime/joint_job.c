@@ -2,14 +2,14 @@
 #include "runtime/product_job.h"
 
 /* What the steps of a joint plan need: one type of factors, one of sums, and a G that is the same for
- * both. */
+ * both. How its sums are cut depends on the budget. */
 static bool can_join(const jk_job jobs[2], const jk_joint_problem *p)
 {
     const jk_job *a = &jobs[0], *b = &jobs[1];
     const jk_matrix *g_of_a = p->side[JK_ROWS].turned ? &a->b : &a->a;
     const jk_matrix *g_of_b = p->side[JK_COLS].turned ? &b->a : &b->b;
     jask_dtype type = a->types.a;
-    return a->plan.schedule == JK_SCHEDULE_C_STATIONARY &&
+    return !jk_context_deterministic(a->ctx) && a->plan.schedule == JK_SCHEDULE_C_STATIONARY &&
            b->plan.schedule == JK_SCHEDULE_C_STATIONARY && a->batches.count == 1 &&
            b->batches.count == 1 && a->m * a->n == p->m * p->k && b->m * b->n == p->k * p->n &&
            a->k == p->n && b->k == p->m && a->types.b == type && b->types.a == type &&

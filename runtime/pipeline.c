@@ -148,6 +148,8 @@ static jk_gemm describe_product(const jk_run *run, const jk_step *step, int64_t 
         .ldb = b_cols,
         .ldc = product->cols,
         .tf32 = run->job->tf32,
+        .ordered = run->job->ordered,
+        .threads = run->job->device->info.cores,
         .workspace = run->workspace,
         .workspace_bytes = run->workspace_bytes,
     };

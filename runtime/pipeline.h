@@ -32,7 +32,8 @@ typedef struct jk_product {
     jk_matrix a, b, c, d;      /* of the first batch */
     const jk_batches *batches; /* NULL: a single one */
     double alpha, beta;
-    bool tf32; /* allowed */
+    bool tf32;    /* allowed */
+    bool ordered; /* sums are made in one order: plan->problem.slab is that of the kernels */
     int io_threads;
     int64_t first_tile;       /* tiles before it are in d already */
     jk_trace *trace;          /* hears what each stage does; may be NULL */

@@ -1,6 +1,7 @@
 /* Products from operands to committed results: planning and running. */
 #include "runtime/product_job.h"
 
+#include "kernels/host_ordered.h"
 #include "runtime/machine.h"
 #include "runtime/plan_api.h"
 #include "runtime/read_engine.h"
@@ -76,17 +77,30 @@ static jk_problem describe_problem(const jk_job *job)
         .c_turned = job->c.trans,
         .read_c = job->beta != 0,
         .gram = job->batches.count == 1 && jk_matrix_is_transpose(&job->a, &job->b),
+        .slab = jk_context_deterministic(job->ctx) ? JK_SLAB : 0,
         .batches = job->batches.count,
         .phase = job->backward ? JASK_BACKWARD : JASK_FORWARD,
     };
 }
 
-/* Elements are converted on the way between files and the device. */
+/* Elements are converted on the way between files and the device. Products in order take one type. */
 static void set_memory_types(jk_job *job)
 {
+    if (jk_context_deterministic(job->ctx))
+        job->types.a = job->types.b = job->types.compute;
     job->a.memory = job->types.a;
     job->b.memory = job->types.b;
     job->c.memory = job->types.compute;
+}
+
+/* Sums in order need no workspace beside a device's memory. */
+static size_t reserve_bytes(const jk_job *job)
+{
+    const jk_device_info *info = &jk_context_device(job->ctx)->info;
+    if (jk_context_deterministic(job->ctx) && !info->host_memory)
+        return 0;
+    return jk_pipeline_reserve_bytes(info, job->budget.bytes, turns_c(job),
+                                     jk_context_io_threads(job->ctx), job->block_bytes);
 }
 
 /* What plans are made for: the device, or the machine that is described instead. */
@@ -97,9 +111,7 @@ static void describe_machine(jk_job *job)
     int threads = jk_context_io_threads(job->ctx);
     uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(turns_c(job), threads);
     jk_machine *machine = &job->machine;
-    *machine = jk_machine_of(device, job->types.compute, job->budget.bytes,
-                             jk_pipeline_reserve_bytes(&device->info, job->budget.bytes,
-                                                       turns_c(job), threads, job->block_bytes));
+    *machine = jk_machine_of(device, job->types.compute, job->budget.bytes, reserve_bytes(job));
     machine->host_bytes = job->budget.host_bytes;
     jk_machine_apply(
         said, jk_machine_flops(said, job->types.compute, job->types.a, jk_job_tf32(job)), machine);
@@ -109,9 +121,10 @@ static void describe_machine(jk_job *job)
 jask_status jk_job_plan(jk_job *job, jask_error *err)
 {
     const jk_device_ref *device = jk_context_device(job->ctx);
-    jk_problem problem = describe_problem(job);
+    jk_problem problem;
     jask_status st = settle_budget(job, err);
     set_memory_types(job);
+    problem = describe_problem(job);
     job->stats.io_engine = "pread";
     if (!st)
         st = choose_block(job, err);
@@ -152,7 +165,7 @@ jask_status jk_job_show_plan(jk_job *job, jask_plan **out, jask_error *err)
 bool jk_job_tf32(const jk_job *job)
 {
     return job->types.a == JASK_F32 && jk_context_tf32(job->ctx) &&
-           jk_context_device(job->ctx)->info.tf32;
+           !jk_context_deterministic(job->ctx) && jk_context_device(job->ctx)->info.tf32;
 }
 
 static jk_product describe_product(const jk_job *job)
@@ -168,6 +181,7 @@ static jk_product describe_product(const jk_job *job)
         .alpha = job->alpha,
         .beta = job->beta,
         .tf32 = jk_job_tf32(job),
+        .ordered = jk_context_deterministic(job->ctx),
         .io_threads = jk_context_io_threads(job->ctx),
         .block_bytes = job->block_bytes,
         .trace = job->trace,

@@ -183,6 +183,7 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
     snprintf(report.device_note, sizeof report.device_note, "%s", device->note);
     snprintf(report.note, sizeof report.note, "%s",
              first->resume && !stats.note[0] ? jk_resume_note(first->resume) : stats.note);
+    report.deterministic = jk_context_deterministic(first->ctx);
     report.resumed_tiles = first->resume ? jk_resume_tiles(first->resume) : 0;
     for (int i = 1; i < runs(jobs, count); i++) {
         jask_io_cost more = planned_cost(&jobs[i]);

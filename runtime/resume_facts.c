@@ -142,6 +142,8 @@ static void add_plan(facts *f, const jk_plan *plan)
     if (plan->group > 0)
         add(f, ", in groups of %" PRId64 " (they follow the host budget)", plan->group);
     add(f, "\n");
+    if (p->slab > 0)
+        add(f, "sums: in ascending slabs of %" PRId64 "\n", p->slab);
     add(f, "slots: %" PRId64 ", %" PRId64 ", %" PRId64 "\n", plan->a_slots, plan->b_slots,
         plan->c_slots);
 }

@@ -94,6 +94,13 @@ static const setting_row rows[JK_SET_COUNT] = {
          .field = offsetof(jask_options, precision),
          .accepted = "f32 or tf32",
          .words = "f32 tf32"},
+    [JK_SET_DETERMINISTIC] =
+        {{"deterministic", "JASK_DETERMINISTIC", "bool", "0",
+          "products whose bits depend on the inputs alone: not on budget, planner, threads, device "
+          "or BLAS"},
+         .kind = KIND_BOOL,
+         .field = offsetof(jask_options, deterministic),
+         .accepted = BOOL_ACCEPTED},
     [JK_SET_CUBLAS] = {{"cublas", "JASK_CUBLAS", "path", "",
                         "the file to load cuBLAS from; without, it is searched for"},
                        .kind = KIND_TEXT,

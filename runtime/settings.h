@@ -17,6 +17,7 @@ typedef enum jk_setting_id {
     JK_SET_IO_THREADS,
     JK_SET_IO,
     JK_SET_PRECISION,
+    JK_SET_DETERMINISTIC,
     JK_SET_CUBLAS,
     JK_SET_LOG_LEVEL,
     JK_SET_COUNT

@@ -93,6 +93,7 @@ jask_status cli_context_open(const cli_options *options, cli_progress *progress,
     o.io_threads = options->io_threads;
     o.io = options->io;
     o.precision = options->precision;
+    o.deterministic = options->deterministic;
     set_log(options, &o);
     if (progress) {
         o.progress = cli_progress_step;

@@ -144,6 +144,8 @@ static const row rows[] = {
      "rates to plan with; with gpu=SIZE or host=SIZE, for --plan, another machine"},
     {"precision", 0, read_word, FIELD(precision), ALL, 0, "f32|tf32", "f32 or tf32",
      "f32 products in IEEE arithmetic, or with rounded inputs, where the device can [f32]"},
+    {"deterministic", 0, NULL, FIELD(deterministic), CLI_GEMM | CLI_INFO, 0, NULL, NULL,
+     "the same bits whatever budget, planner, threads, device and BLAS are"},
     {"no-pipeline", 0, NULL, FIELD(no_pipeline), ALL, 0, NULL, NULL,
      "read, compute and write one after the other"},
     {"no-sync", 0, NULL, FIELD(no_sync), ALL, 0, NULL, NULL,

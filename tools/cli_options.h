@@ -36,7 +36,7 @@ typedef struct cli_options {
     const char *planner;
     const char *machine;
     const char *precision;
-    bool no_pipeline, no_sync;
+    bool no_pipeline, no_sync, deterministic;
     int io_threads;
     const char *io;
     int threads;

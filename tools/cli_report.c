@@ -116,6 +116,8 @@ void cli_report_json(const cli_result *result)
     cli_json_text(&json, "device_description", r->device_description);
     cli_json_text(&json, "device_note", r->device_note);
     cli_json_text(&json, "precision", r->precision);
+    if (!result->sum)
+        cli_json_bool(&json, "deterministic", r->deterministic != 0);
     cli_json_text(&json, "io_engine", r->io_engine);
     cli_json_text(&json, "planner", r->plan.planner);
     cli_json_real(&json, "seconds", r->seconds);
@@ -213,6 +215,8 @@ void cli_report_text(const cli_options *options, const cli_result *result)
         text_row("dtype", r->precision);
     else
         printf("%-9s %s, computed in %s\n", "dtype", jask_dtype_name(r->dtype), r->precision);
+    if (r->deterministic)
+        text_row("sums", "deterministic");
     printf("%-9s %s, %s\n", "device", r->device,
            r->device_note[0] ? r->device_note : r->device_description);
     if (result->sum)

@@ -20,6 +20,7 @@ SETTINGS = {
     "io_threads": ("2", "7", ["--io-threads", "3"], "3"),
     "io": ("auto", "direct", ["--io", "pread"], "pread"),
     "precision": ("f32", "tf32", ["--precision", "f32"], "f32"),
+    "deterministic": ("0", "no", ["--deterministic"], "1"),
     "cublas": (None, "/no/such/libcublas.so", None, None),
     "log_level": ("warn", "debug", None, None),
 }

@@ -52,6 +52,7 @@ Test(settings, has_one_row_for_every_setting)
         {JK_SET_IO_THREADS, "io_threads", "JASK_IO_THREADS", "count", "2"},
         {JK_SET_IO, "io", "JASK_IO", "choice", "auto"},
         {JK_SET_PRECISION, "precision", "JASK_PRECISION", "choice", "f32"},
+        {JK_SET_DETERMINISTIC, "deterministic", "JASK_DETERMINISTIC", "bool", "0"},
         {JK_SET_CUBLAS, "cublas", "JASK_CUBLAS", "path", ""},
         {JK_SET_LOG_LEVEL, "log_level", "JASK_LOG_LEVEL", "choice", "warn"},
     };
