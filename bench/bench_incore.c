@@ -1,8 +1,8 @@
 /* File to file under a budget, against one BLAS call on the same data in memory. The two alternate
  * in one process, so both see the same machine, BLAS and threads. One JSON line on stdout.
  *
- * usage: bench_incore [--dtype f32|f64] [--no-sync] N BUDGET PAIRS [DIR]   (N x N x N; inputs in
- * DIR) */
+ * usage: bench_incore [--dtype f32|f64] [--no-sync] [--deterministic] N BUDGET PAIRS [DIR]
+ * (N x N x N; inputs in DIR) */
 #include "common.h"
 
 #include <cblas.h>
@@ -16,7 +16,7 @@ typedef struct bench {
     jask_dtype dtype;
     int64_t n;
     const char *budget;
-    int sync;
+    int sync, deterministic;
     char a[512], b[512], c[512];
     jask_context *ctx;
     void *x, *y, *z;
@@ -88,19 +88,22 @@ static void measure(bench *w, int pairs)
     const jask_report *r = &race.report;
     bench_run_race(&race);
     printf("{\"bench\": \"incore\", \"dtype\": \"%s\", \"n\": %" PRId64
-           ", \"budget_bytes\": %" PRIu64 ", \"sync\": %d, \"pairs\": %d, \"schedule\": \"%s\", "
+           ", \"budget_bytes\": %" PRIu64
+           ", \"sync\": %d, \"deterministic\": %d, \"pairs\": %d, \"schedule\": \"%s\", "
            "\"bm\": %" PRId64 ", \"bn\": %" PRId64 ", \"bk\": %" PRId64 ", \"h2d_bytes\": %" PRIu64
            ", \"disk_read_bytes\": %" PRIu64
            ", \"incore_seconds\": %.4f, \"jask_seconds\": %.4f, \"ratio\": %.4f, "
            "\"max_difference\": %.3g}\n",
-           jask_dtype_name(w->dtype), w->n, r->budget_bytes, w->sync, pairs, r->plan.schedule,
-           r->plan.bm, r->plan.bn, r->plan.bk, r->io.h2d_bytes, r->io.disk_read_bytes,
-           race.other_seconds, race.jask_seconds, race.ratio, difference(w));
+           jask_dtype_name(w->dtype), w->n, r->budget_bytes, w->sync, w->deterministic, pairs,
+           r->plan.schedule, r->plan.bm, r->plan.bn, r->plan.bk, r->io.h2d_bytes,
+           r->io.disk_read_bytes, race.other_seconds, race.jask_seconds, race.ratio, difference(w));
 }
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: bench_incore [--dtype f32|f64] [--no-sync] N BUDGET PAIRS [DIR]\n");
+    fprintf(stderr,
+            "usage: bench_incore [--dtype f32|f64] [--no-sync] [--deterministic] N BUDGET PAIRS "
+            "[DIR]\n");
     exit(2);
 }
 
@@ -116,6 +119,8 @@ int main(int argc, char **argv)
     for (; argc > 0 && argv[0][0] == '-'; argv++, argc--) {
         if (strcmp(argv[0], "--no-sync") == 0)
             w.sync = 0;
+        else if (strcmp(argv[0], "--deterministic") == 0)
+            w.deterministic = 1;
         else if (strcmp(argv[0], "--dtype") == 0 && argc > 1) {
             if (jask_dtype_parse(argv[1], &w.dtype, &err))
                 bench_die("--dtype", err.msg);
@@ -131,6 +136,7 @@ int main(int argc, char **argv)
     dir = argc > 3 ? argv[3] : ".";
     jask_options_init(&options, sizeof options);
     options.sync = w.sync ? 1 : -1;
+    options.deterministic = w.deterministic;
     if (w.n < 1 || pairs < 1)
         usage();
     if (jask_parse_size(argv[1], &options.memory_budget_bytes, &err) ||
