@@ -171,3 +171,26 @@ Test(planner_page_shape, the_page_schedule_is_the_references)
         cr_assert_eq(plan.h2d_pages, 2 * plan.steps);
     }
 }
+
+/* Each operand's page has its own rule for rounding; the tiles keep to all three shares. */
+Test(planner_page_shape, square_pages_keep_to_their_share)
+{
+    static const int64_t extents[] = {1, 3, 50, 700};
+    for (uint64_t budget = 32768; budget < 400000; budget += 1000) {
+        for (int which = 0; which < 64; which++) {
+            jk_problem p = {.m = extents[which % 4],
+                            .n = extents[which / 4 % 4],
+                            .k = extents[which / 16],
+                            .a_bytes = 4,
+                            .b_bytes = 4,
+                            .c_bytes = 4};
+            jk_machine machine = {.device_bytes = budget};
+            jk_plan plan;
+            cr_assert_eq(jk_plan_make(&p, &machine, JK_PLANNER_PAGE, true, &plan, NULL), JASK_OK);
+            int64_t share = (int64_t)jask_align_to_os_page(budget / 8);
+            cr_assert(4 * plan.bm * plan.bk <= share, "page of A");
+            cr_assert(4 * plan.bk * plan.bn <= share, "page of B");
+            cr_assert(4 * plan.bm * plan.bn <= share, "page of C");
+        }
+    }
+}
