@@ -119,13 +119,17 @@ static bool faster_when_cold(const plan_choice *choice, const jk_plan *x, const 
 /* Of compulsory reading, so much more or less is no matter beside how files are read. */
 enum { READING_PARTS = 16 };
 
-static uint64_t reading(const jk_plan *plan)
+/* Bytes of A and B in their files. */
+static jk_u128 inputs_once(const jk_problem *p)
 {
-    const jk_problem *p = &plan->problem;
     const jk_element_sizes size = jk_file_elements(p);
     jk_u128 once = (jk_u128)p->m * (jk_u128)p->k * size.a + (jk_u128)p->k * (jk_u128)p->n * size.b;
-    once *= (uint64_t)jk_problem_batches(p);
-    return (uint64_t)((jk_u128)plan->file_read_bytes * READING_PARTS / once);
+    return once * (uint64_t)jk_problem_batches(p);
+}
+
+static uint64_t reading(const jk_plan *plan)
+{
+    return (uint64_t)((jk_u128)plan->file_read_bytes * READING_PARTS / inputs_once(&plan->problem));
 }
 
 static bool better(const plan_choice *choice, const jk_plan *x, const jk_plan *y)
@@ -223,17 +227,14 @@ static void spend_all_left_over(const plan_choice *choice, jk_plan *plan)
 /* Whether `plan` could be chosen if it read each input only once. */
 static bool promising(const plan_choice *choice, const jk_plan *plan)
 {
-    const jk_problem *p = &plan->problem;
-    const jk_element_sizes size = jk_file_elements(p);
     jk_plan best_case = *plan;
+    jk_u128 once = inputs_once(&plan->problem);
     if (!jk_plan_set_counts(&best_case) || best_case.h2d_bytes > choice->in_bytes)
         return false;
     if (choice->planner != JK_PLANNER_AUTO)
         return true;
-    uint64_t once = (uint64_t)(p->m * p->k) * size.a + (uint64_t)(p->k * p->n) * size.b;
-    once *= (uint64_t)jk_problem_batches(p);
     if (once < best_case.file_read_bytes)
-        best_case.file_read_bytes = once;
+        best_case.file_read_bytes = (uint64_t)once;
     jk_plan_set_seconds(&best_case, choice->machine, choice->pipelined);
     if (choice->first_pass && choice->found[ANY_ROWS])
         return best_case.seconds < choice->best[ANY_ROWS].seconds;

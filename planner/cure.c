@@ -25,11 +25,12 @@ static bool compute_bound(const patient *p, uint64_t bytes)
            jk_plan_bottleneck(&other) == JK_STAGE_PRODUCTS;
 }
 
-/* The least budget above `low` that cures, but for an eighth; 0: none up to `most` does. */
+/* The least budget above `low` that cures, but for an eighth; 0: none up to `most` does, or another plan
+ * in the budget that there is. */
 static uint64_t least_cure(const patient *p, uint64_t low, uint64_t most)
 {
     uint64_t high = low;
-    if (!compute_bound(p, most))
+    if (!compute_bound(p, most) || compute_bound(p, low))
         return 0;
     while (high < most && !compute_bound(p, high)) {
         low = high;
