@@ -106,11 +106,8 @@ static void prepare(const bench *w)
 {
     const char *const inputs[] = {w->a, w->b};
     remove(w->d);
-    for (int i = 0; w->cold && i < 2; i++) {
-        int fd = open_input(inputs[i]);
-        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-        close(fd);
-    }
+    for (int i = 0; w->cold && i < 2; i++)
+        bench_drop(inputs[i]);
 }
 
 static void open_array(const char *path, jask_dtype dtype, jask_array **out)

@@ -1,8 +1,10 @@
 #include "common.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 _Noreturn void bench_die(const char *what, const char *why)
 {
@@ -42,16 +44,17 @@ void bench_fill(jask_dtype dtype, void *data, int64_t count, uint64_t seed)
     }
 }
 
-void bench_write(jask_context *ctx, const char *path, jask_dtype dtype, int64_t n, const void *data)
+void bench_write(jask_context *ctx, const char *path, jask_dtype dtype, int64_t rows, int64_t cols,
+                 const void *data)
 {
-    int64_t shape[2] = {n, n};
-    size_t row_bytes = (size_t)n * jask_dtype_size(dtype);
+    int64_t shape[2] = {rows, cols};
+    size_t row_bytes = (size_t)cols * jask_dtype_size(dtype);
     jask_array *array;
     jask_error err;
     if (jask_array_create(ctx, path, dtype, 2, shape, &array, &err))
         bench_die("create", err.msg);
-    for (int64_t i = 0; i < n; i++)
-        if (jask_array_write(array, (uint64_t)(i * n), (uint64_t)n,
+    for (int64_t i = 0; i < rows; i++)
+        if (jask_array_write(array, (uint64_t)(i * cols), (uint64_t)cols,
                              (const char *)data + (size_t)i * row_bytes, &err))
             bench_die("write", err.msg);
     if (jask_array_commit(array, &err))
@@ -87,4 +90,15 @@ void bench_run_race(bench_race *race)
     free(ratio);
     free(jask);
     free(other);
+}
+
+void bench_drop(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        bench_die("open", path);
+    /* Only what is clean can be dropped. */
+    fsync(fd);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
 }

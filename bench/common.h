@@ -32,8 +32,11 @@ void bench_run_race(bench_race *race);
 /* `count` values of an f32 or f64 type, uniform in [-1, 1); other seeds, other values. */
 void bench_fill(jask_dtype dtype, void *data, int64_t count, uint64_t seed);
 
-/* Make a square .npy file of n x n elements. ctx NULL is the default context. */
-void bench_write(jask_context *ctx, const char *path, jask_dtype dtype, int64_t n,
+/* Make a .npy file of rows x cols elements. ctx NULL is the default context. */
+void bench_write(jask_context *ctx, const char *path, jask_dtype dtype, int64_t rows, int64_t cols,
                  const void *data);
+
+/* Take a file out of the page cache, as far as nobody else holds it there. */
+void bench_drop(const char *path);
 
 #endif

@@ -227,8 +227,8 @@ void gpu_files(gpu_case *w)
     snprintf(f.b, sizeof f.b, "%s/bench_b.npy", w->dir);
     snprintf(f.d, sizeof f.d, "%s/bench_d.npy", w->dir);
     snprintf(f.probe, sizeof f.probe, "%s/bench_probe", w->dir);
-    bench_write(ctx, f.a, w->dtype, w->n, w->a);
-    bench_write(ctx, f.b, w->dtype, w->n, w->b);
+    bench_write(ctx, f.a, w->dtype, w->n, w->n, w->a);
+    bench_write(ctx, f.b, w->dtype, w->n, w->n, w->b);
     gpu_peers_open(w);
     measure(w, ctx, &f);
     gpu_peers_close();
