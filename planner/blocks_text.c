@@ -57,9 +57,7 @@ static void put_blocks_json(text_out *out, const jk_blocks *plan)
 
 size_t jk_blocks_format(const jk_blocks *plan, bool json, char *text, size_t text_size)
 {
-    text_out out = {.text = text, .size = text_size};
-    if (text_size > 0)
-        *text = '\0';
+    text_out out = text_into(text, text_size);
     if (json)
         put_blocks_json(&out, plan);
     else

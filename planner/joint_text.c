@@ -116,9 +116,7 @@ static void put_json(text_out *out, const jk_joint *plan)
 
 size_t jk_joint_format(const jk_joint *plan, bool json, char *text, size_t text_size)
 {
-    text_out out = {.text = text, .size = text_size};
-    if (text_size > 0)
-        *text = '\0';
+    text_out out = text_into(text, text_size);
     if (json)
         put_json(&out, plan);
     else

@@ -14,6 +14,14 @@ typedef struct text_out {
     size_t size, used;
 } text_out;
 
+/* Empty text, in a buffer that may have no room even for its end. */
+static inline text_out text_into(char *text, size_t size)
+{
+    if (size > 0)
+        *text = '\0';
+    return (text_out){.text = text, .size = size};
+}
+
 JK_PRINTF(2, 3) static inline void put(text_out *out, const char *fmt, ...)
 {
     va_list args;

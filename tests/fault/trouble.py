@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import npyfile
-from harness import Failed, Skipped, check
+from harness import Failed, Skipped, check, check_equal
 
 
 @contextlib.contextmanager
@@ -94,10 +94,15 @@ def start(box, *args, **how):
     return box.start("gemm", *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
 
 
-def start_long(box, *options, **how):
-    """A product of zeros that takes far longer than any case waits."""
+def zeros(box):
+    """zero.npy, 1.1 GiB: what is made of it takes far longer than a case waits before it meddles."""
     if not os.path.exists(box.path("zero.npy")):
         npyfile.write_sparse(box.path("zero.npy"), (12000, 12000), "<f8")
+
+
+def start_long(box, *options, **how):
+    """A product of zeros that takes far longer than any case waits."""
+    zeros(box)
     return start(box, "zero.npy", "zero.npy", "-o", "d.npy", "--threads", "1", *options, **how)
 
 
@@ -109,3 +114,12 @@ def check_stopped(process, number, seconds=2):
     took = time.monotonic() - begin
     check(code == 128 + number and took < seconds, f"exit {code} after {took:.1f} s", err)
     check(err.startswith("jask-gemm: ") and err.count("\n") == 1, err)
+
+
+def check_shrinking_is_an_error(box, process):
+    """Of zero.npy, under a run that reads it: not a crash, and no result."""
+    with held(process):
+        os.truncate(box.path("zero.npy"), 1 << 20)
+    code, err = finish(process)
+    check(code == 1 and "zero.npy" in err and "shrank" in err and err.count("\n") == 1, code, err)
+    check_equal(box.listing(), ["zero.npy"])

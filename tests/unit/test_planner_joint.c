@@ -1,7 +1,9 @@
 /* A replay of every step of a joint plan must add up to what it predicts, find in its slots what it
  * does not copy, and bring each block of G to every element of both gradients exactly once. */
-#include "planner/internal.h"
 #include "planner/joint.h"
+
+#include "planner/internal.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 
@@ -10,21 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t random_state = 20240607;
-
-static uint64_t random_bits(void)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
-
-static int64_t random_between(int64_t low, int64_t high)
-{
-    return low + (int64_t)(random_bits() % (uint64_t)(high - low + 1));
-}
 
 static int random_element(void)
 {

@@ -1,22 +1,13 @@
 /* How good the chosen tiles are: against exhaustive search where that is possible, and against an
  * independent model (tests/data/model_*.tsv) for sizes of every magnitude. */
 #include "planner/internal.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static uint64_t random_state = 7;
-
-static int64_t random_between(int64_t low, int64_t high)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return low + (int64_t)((z ^ (z >> 31)) % (uint64_t)(high - low + 1));
-}
 
 static const jk_machine host = {.flops = 1e11,
                                 .h2d = 5e9,

@@ -1,27 +1,13 @@
 /* A replay of every step must add up to what the plan predicts, and must find in its slots what it
  * does not copy. */
 #include "planner/internal.h"
+#include "random.h"
 
 #include <criterion/criterion.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t random_state = 20240607;
-
-static uint64_t random_bits(void)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
-
-static int64_t random_between(int64_t low, int64_t high)
-{
-    return low + (int64_t)(random_bits() % (uint64_t)(high - low + 1));
-}
 
 /* About as many numbers of each length. */
 static int64_t random_extent(int64_t most)
