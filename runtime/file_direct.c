@@ -92,12 +92,13 @@ jask_status jk_direct_read(jk_direct *direct, uint64_t offset, void *dst, size_t
                            jask_error *err)
 {
     const jk_file *file = direct->file;
-    size_t unit = direct->offset_unit;
-    size_t head = (size_t)(-offset % unit), whole, shift, done;
-    char *to = (char *)dst + head;
+    size_t unit = direct->offset_unit, head, whole, shift, done;
+    char *to;
     jask_status st;
     if (bytes < JK_DIRECT_MIN || direct->refused)
         return jk_file_read(file, offset, dst, bytes, err);
+    head = (size_t)(-offset % unit);
+    to = (char *)dst + head;
     whole = (bytes - head) / unit * unit;
     /* Read to the next address that the disk can write to, and moved from there into place. */
     shift = (size_t)(-(uintptr_t)to % direct->mem_unit);

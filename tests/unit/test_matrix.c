@@ -200,7 +200,7 @@ Test(matrix, short_runs_are_announced_before_they_are_read)
 {
     const jk_window part = {1, 2, 3, 2}, rows = {1, 0, 3, COLS};
     jask_array array = open_grid(false, false);
-    jk_direct direct = {.file = &array.file, .fd = -1};
+    jk_direct direct = {.file = &array.file, .fd = -1, .offset_unit = 512, .mem_unit = 512};
     float buf[3 * COLS];
     _Atomic uint64_t bytes = 0;
     jk_matrix m;
