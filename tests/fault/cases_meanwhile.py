@@ -11,6 +11,7 @@ SLOWLY = ("-b", "1MiB", "--threads", "1")
 
 @case
 def an_input_that_shrinks_is_an_error(box):
+    """Not a crash, and no result."""
     check_shrinking_is_an_error(box, start_long(box))
 
 

@@ -32,6 +32,7 @@ def a_full_disk_refuses_a_sum(box):
 
 @case
 def a_sum_of_an_input_that_shrinks_is_an_error(box):
+    """Not a crash, and no result."""
     check_shrinking_is_an_error(box, start_sum(box, "-o", "d.npy"))
 
 
