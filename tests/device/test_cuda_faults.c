@@ -26,7 +26,8 @@ TestSuite(cuda_faults, .init = begin, .fini = e2e_cleanup);
 enum { M = 90, N = 40, K = 70 };
 
 /* A context on the card, a product to d.npy, all closed again. */
-static jask_status multiply(const jask_array *a, const jask_array *b, jask_error *err)
+static jask_status multiply(const jask_array *a, const jask_array *b, bool deterministic,
+                            jask_error *err)
 {
     jask_context *ctx;
     jask_options options;
@@ -36,6 +37,7 @@ static jask_status multiply(const jask_array *a, const jask_array *b, jask_error
     options.memory_budget_bytes = 64 << 10;
     options.host_budget_bytes = 64 << 10;
     options.device = "cuda";
+    options.deterministic = deterministic;
     options.sync = -1;
     options.allow_tmpfs = 1;
     options.scratch_dir = e2e_path("scratch");
@@ -74,18 +76,18 @@ static void write_target(void)
 }
 
 /* One fault. True when it was met and the product failed. */
-static bool check_fault(const jask_array *a, const jask_array *b, const char *call, uint64_t nth,
-                        cusim_fault_kind how)
+static bool check_fault(const jask_array *a, const jask_array *b, bool deterministic,
+                        const char *call, uint64_t nth, cusim_fault_kind how)
 {
     cusim_config config = sim_config(2 * nth + 1); /* no delays */
     char what[96], leaks[256] = "";
     jask_error err = {.msg = ""};
     jask_status st;
     size_t reports;
-    snprintf(what, sizeof what, "%s %" PRIu64 " kind %d", call, nth, (int)how);
+    snprintf(what, sizeof what, "%.39s %" PRIu64 " kind %d", call, nth, (int)how);
     cusim_reset(&config);
     cusim_fault(call, nth, how, how == CUSIM_FAIL_NOW ? cudaErrorInvalidValue : cudaErrorUnknown);
-    st = multiply(a, b, &err);
+    st = multiply(a, b, deterministic, &err);
     check_target(st == JASK_OK, what);
     if (st) {
         cr_assert_eq(err.code, st);
@@ -99,7 +101,7 @@ static bool check_fault(const jask_array *a, const jask_array *b, const char *ca
     return st != JASK_OK;
 }
 
-static void check_kind(cusim_fault_kind how)
+static void check_kind(cusim_fault_kind how, bool deterministic)
 {
     e2e_form form = {.dtype = JASK_F32};
     cusim_config config = sim_config(1);
@@ -115,7 +117,7 @@ static void check_kind(cusim_fault_kind how)
     a = e2e_open(e2e_path("a.npy"));
     b = e2e_open(e2e_path("b.npy"));
     cusim_reset(&config);
-    cr_assert_eq(multiply(a, b, &err), JASK_OK, "%s", err.msg);
+    cr_assert_eq(multiply(a, b, deterministic, &err), JASK_OK, "%s", err.msg);
     check_target(true, "without a fault");
     write_target();
     for (const char *name; (name = cusim_call_name(count)) && count < 64; count++) {
@@ -125,7 +127,7 @@ static void check_kind(cusim_fault_kind how)
     cr_assert_gt(count, 15);
     for (size_t c = 0; c < count; c++)
         for (uint64_t nth = 1; nth <= times[c]; nth++, faults++)
-            failed += check_fault(a, b, calls[c], nth, how);
+            failed += check_fault(a, b, deterministic, calls[c], nth, how);
     cr_assert_gt(faults, 100);
     /* Only calls that free, and pinned memory, can do without. */
     cr_assert_gt(failed, faults / 2);
@@ -136,15 +138,22 @@ static void check_kind(cusim_fault_kind how)
 
 Test(cuda_faults, every_call_may_fail_at_once)
 {
-    check_kind(CUSIM_FAIL_NOW);
+    check_kind(CUSIM_FAIL_NOW, false);
 }
 
 Test(cuda_faults, every_call_may_fail_when_its_work_runs)
 {
-    check_kind(CUSIM_FAIL_LATER);
+    check_kind(CUSIM_FAIL_LATER, false);
 }
 
 Test(cuda_faults, every_call_may_lose_the_card)
 {
-    check_kind(CUSIM_FAIL_STICKY);
+    check_kind(CUSIM_FAIL_STICKY, false);
+}
+
+/* Which are kernels of our own, and no calls of cuBLAS. */
+Test(cuda_faults, every_call_of_a_deterministic_product_may_fail)
+{
+    check_kind(CUSIM_FAIL_NOW, true);
+    check_kind(CUSIM_FAIL_LATER, true);
 }
