@@ -16,8 +16,7 @@ enum {
     DEEP_ENOUGH = 1024, /* the device re-reads its tile of D rarely enough */
     LONG_ROWS = 512,    /* rows of A in the file are long enough to read well */
     WIDE_ENOUGH = 8192, /* and so are rows of B and D */
-    MOST_SLOTS = 4096,  /* of one operand: the runtime keeps a record for each */
-    EVEN = 16           /* rows of tiles that are multiples of it suit vector units and BLAS */
+    MOST_SLOTS = 4096   /* of one operand: the runtime keeps a record for each */
 };
 
 /* Bytes are robust where rates are not, so only that many more, as a quotient, may be moved to write

@@ -4,6 +4,9 @@
 
 #include "planner/plan.h"
 
+/* Sides of tiles that are multiples of it suit vector units and BLAS. */
+enum { EVEN = 16 };
+
 /* Totals are added up in 128 bits, where no product that the planner accepts can overflow. */
 __extension__ typedef unsigned __int128 jk_u128;
 

@@ -1,20 +1,11 @@
 /* The choice of a joint plan: for either side that can stay and every width of the blocks that pass,
  * the fewest blocks that memory allows, cut evenly. */
-#include "planner/internal.h"
 #include "planner/joint.h"
+#include "planner/stages.h"
 
 #include <math.h>
 
-enum {
-    EVEN = 16, /* sides that are multiples of it suit vector units and BLAS */
-    WIDEST = 8192
-};
-
-/* Of the time that resources work beside the slowest, this share shows all the same. */
-#define HIDDEN_SHOWN 0.05
-
-/* A BLAS on cores brings operands into an order of its own before it multiplies. */
-#define PACKING 2
+enum { WIDEST = 8192 };
 
 /* Each run of G in its file costs about as much as so many bytes more: plans that read short ones are
  * to be told from those that do not. */
@@ -22,14 +13,6 @@ enum {
 
 /* Plans that take so much longer, as a quotient, are as good if they move fewer bytes. */
 #define TIME_WORTH 1.05
-
-/* Parts in which the runtime stores a tile. */
-enum { BANDS = 8 };
-
-static double over(double amount, double rate)
-{
-    return rate > 0 ? amount / rate : 0;
-}
 
 /* ---- seconds ---- */
 
@@ -46,15 +29,14 @@ static double product_seconds(const jk_joint *plan, const jk_machine *machine)
         over(2 * (rows + cols) * p->sum_bytes + operands * (machine->shared_cores ? PACKING : 1),
              machine->device_memory);
     double issue = (double)plan->steps * machine->step_seconds;
-    return issue + (machine->shared_cores ? arithmetic + memory : fmax(arithmetic, memory));
+    return issue + with_memory(arithmetic, memory, machine);
 }
 
-static double disk_bytes(const jk_joint *plan)
+static double run_seconds(const jk_joint *plan, const jk_machine *machine)
 {
     const jk_joint_problem *p = &plan->problem;
-    double g = (double)p->m * (double)p->n * p->g_bytes;
-    double runs = g / ((double)jk_joint_run(plan) * p->g_bytes);
-    return (double)plan->counts.file_read_bytes + runs * RUN_BYTES;
+    double runs = (double)p->m * (double)p->n / (double)jk_joint_run(plan);
+    return over(runs * RUN_BYTES, machine->disk_read);
 }
 
 /* Where a block that stays is replaced by the next, nothing else goes on. */
@@ -69,23 +51,13 @@ static double turn_seconds(const jk_joint *plan, const jk_machine *machine)
 
 static void set_seconds(jk_joint *plan, const jk_machine *machine, bool pipelined)
 {
-    double *stage = plan->stage_seconds, sum, pace = 0;
-    stage[JK_STAGE_UP] = over((double)plan->counts.h2d_bytes, machine->h2d);
-    stage[JK_STAGE_DOWN] = over((double)plan->counts.d2h_bytes, machine->d2h);
-    stage[JK_STAGE_READ] = over(disk_bytes(plan), machine->disk_read);
-    stage[JK_STAGE_WRITE] = over((double)plan->counts.file_write_bytes, machine->disk_write);
-    stage[JK_STAGE_PRODUCTS] = product_seconds(plan, machine);
-    sum = stage[JK_STAGE_PRODUCTS] + stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];
-    if (machine->shared_cores)
-        stage[JK_STAGE_PRODUCTS] = sum;
-    sum += stage[JK_STAGE_READ] + stage[JK_STAGE_WRITE];
-    plan->seconds = sum;
-    if (!pipelined)
-        return;
-    for (int i = 0; i < JK_STAGES; i++)
-        pace = fmax(pace, stage[i]);
-    plan->seconds = pace + HIDDEN_SHOWN * (sum - pace) +
-                    (double)plan->count[plan->stays] * turn_seconds(plan, machine);
+    double *stage = plan->stage_seconds;
+    set_stages(stage, machine, product_seconds(plan, machine), &plan->counts);
+    stage[JK_STAGE_READ] += run_seconds(plan, machine);
+    plan->seconds = sum_of_stages(stage, machine);
+    if (pipelined)
+        plan->seconds = pipelined_seconds(stage, machine) +
+                        (double)plan->count[plan->stays] * turn_seconds(plan, machine);
 }
 
 /* ---- the choice ---- */

@@ -5,15 +5,6 @@
 static const char *const operands[2] = {"A", "B"};
 static const char *const gradients[2] = {"dA", "dB"};
 
-static jk_stage bottleneck(const jk_joint *plan)
-{
-    jk_stage most = JK_STAGE_PRODUCTS;
-    for (int i = 0; i < JK_STAGES; i++)
-        if (plan->stage_seconds[i] > plan->stage_seconds[most])
-            most = (jk_stage)i;
-    return most;
-}
-
 static void put_blocks(text_out *out, const jk_joint *plan)
 {
     int stays = plan->stays;
@@ -60,18 +51,8 @@ static void put_text(text_out *out, const jk_joint *plan)
     put_duration(out, plan->seconds);
     put(out, " predicted, ");
     put_duration(out, plan->apart_seconds);
-    put(out, " as two products\nstages   ");
-    for (int i = 0; i < JK_STAGES; i++) {
-        put(out, "%s%s ", i > 0 ? ", " : "", jk_stage_name((jk_stage)i));
-        put_duration(out, plan->stage_seconds[i]);
-    }
-    put(out, "\n");
-}
-
-static void put_json_seconds(text_out *out, const char *name, double seconds)
-{
-    uint64_t micros = whole_micros(seconds);
-    put(out, "\"%s\": %" PRIu64 ".%06u", name, micros / 1000000, (unsigned)(micros % 1000000));
+    put(out, " as two products\n");
+    put_stages(out, plan->stage_seconds);
 }
 
 static void put_json_counts(text_out *out, const jk_plan_counts *counts)
@@ -100,18 +81,15 @@ static void put_json(text_out *out, const jk_joint *plan)
     put_json_counts(out, &plan->counts);
     put(out, ", \"apart\": {");
     put_json_counts(out, &plan->apart);
-    put(out, ", ");
-    put_json_seconds(out, "seconds", plan->apart_seconds);
+    put(out, ", \"seconds\": ");
+    put_json_seconds(out, plan->apart_seconds);
     put(out, "}, \"lower_bound_bytes\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 ", ",
         jk_joint_lower_bound(plan), plan->peak_bytes);
-    put(out, "\"budget_bytes\": %" PRIu64 ", ", plan->budget_bytes);
-    put_json_seconds(out, "seconds", plan->seconds);
-    put(out, ", \"stage_seconds\": {");
-    for (int i = 0; i < JK_STAGES; i++) {
-        put(out, "%s", i > 0 ? ", " : "");
-        put_json_seconds(out, jk_stage_name((jk_stage)i), plan->stage_seconds[i]);
-    }
-    put(out, "}, \"bottleneck\": \"%s\"}", jk_stage_name(bottleneck(plan)));
+    put(out, "\"budget_bytes\": %" PRIu64 ", \"seconds\": ", plan->budget_bytes);
+    put_json_seconds(out, plan->seconds);
+    put(out, ", ");
+    put_json_stages(out, plan->stage_seconds);
+    put(out, "}");
 }
 
 size_t jk_joint_format(const jk_joint *plan, bool json, char *text, size_t text_size)

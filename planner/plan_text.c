@@ -90,12 +90,8 @@ static void put_limit(text_out *out, const jk_plan *plan)
     } else if (stage != JK_STAGE_PRODUCTS) {
         put(out, "; a larger budget does not help");
     }
-    put(out, "\nstages   ");
-    for (int i = 0; i < JK_STAGES; i++) {
-        put(out, "%s%s ", i > 0 ? ", " : "", stage_names[i]);
-        put_duration(out, plan->stage_seconds[i]);
-    }
     put(out, "\n");
+    put_stages(out, plan->stage_seconds);
 }
 
 static void put_text(text_out *out, const jk_plan *plan)
@@ -136,12 +132,6 @@ static void put_text(text_out *out, const jk_plan *plan)
     put_limit(out, plan);
 }
 
-static void put_json_seconds(text_out *out, double seconds)
-{
-    uint64_t micros = whole_micros(seconds);
-    put(out, "%" PRIu64 ".%06u", micros / 1000000, (unsigned)(micros % 1000000));
-}
-
 /* 0: there is none. */
 static void put_json_cure(text_out *out, const char *name, uint64_t bytes)
 {
@@ -156,12 +146,8 @@ static void put_json_times(text_out *out, const jk_plan *plan)
 {
     put(out, "\"seconds\": ");
     put_json_seconds(out, plan->seconds);
-    put(out, ", \"stage_seconds\": {");
-    for (int i = 0; i < JK_STAGES; i++) {
-        put(out, "%s\"%s\": ", i > 0 ? ", " : "", stage_names[i]);
-        put_json_seconds(out, plan->stage_seconds[i]);
-    }
-    put(out, "}, \"bottleneck\": \"%s\"", stage_names[jk_plan_bottleneck(plan)]);
+    put(out, ", ");
+    put_json_stages(out, plan->stage_seconds);
     put_json_cure(out, "compute_bound_budget_bytes", plan->compute_bound_budget);
     put_json_cure(out, "compute_bound_host_budget_bytes", plan->compute_bound_host_budget);
 }

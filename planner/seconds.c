@@ -3,27 +3,12 @@
  * Pipelined, every resource works at its own rate and the slowest sets the pace, nearly; before it lies the
  * time to fill the pipeline, after it the time to store the last tile. The rates are rough, so the
  * model only has to rank plans and to be right about what binds. */
-#include "planner/internal.h"
+#include "planner/stages.h"
 
 #include <math.h>
 
-/* Parts in which the runtime stores a tile of D. */
-enum { BANDS = 8 };
-
-/* Of the time that resources work beside the slowest, this share shows all the same. */
-#define HIDDEN_SHOWN 0.05
-
-/* A BLAS on cores brings operands into an order of its own before it multiplies: they are read and written. */
-#define PACKING 2
-
-static double over(double amount, double rate)
-{
-    return rate > 0 ? amount / rate : 0;
-}
-
 /* The products of one batch, with what they re-read and re-write in the device's own memory: each step but the
- * first of a tile adds to the tile that lies there. A GPU overlaps that with arithmetic; cores do
- * not. */
+ * first of a tile adds to the tile that lies there. */
 static double product_seconds(const jk_plan *plan, const jk_machine *machine)
 {
     const jk_problem *p = &plan->problem;
@@ -37,7 +22,7 @@ static double product_seconds(const jk_plan *plan, const jk_machine *machine)
     if (machine->shared_cores)
         operand_bytes *= PACKING;
     double memory = over(c_bytes + operand_bytes, machine->device_memory);
-    return issue + (machine->shared_cores ? arithmetic + memory : fmax(arithmetic, memory));
+    return issue + with_memory(arithmetic, memory, machine);
 }
 
 /* A copy that nothing hides. If device memory is host memory, it comes straight from the file. */
@@ -102,33 +87,9 @@ double jk_plan_run_seconds(const jk_plan *plan, const jk_machine *machine)
     return over(runs * (double)jk_problem_batches(p), machine->runs);
 }
 
-static void set_stages(jk_plan *plan, const jk_machine *machine, double products)
-{
-    double *stage = plan->stage_seconds;
-    stage[JK_STAGE_UP] = over((double)plan->h2d_bytes, machine->h2d);
-    stage[JK_STAGE_DOWN] = over((double)plan->d2h_bytes, machine->d2h);
-    stage[JK_STAGE_READ] = over((double)plan->file_read_bytes, machine->disk_read);
-    stage[JK_STAGE_WRITE] = over((double)plan->file_write_bytes, machine->disk_write);
-    stage[JK_STAGE_PRODUCTS] = products;
-    if (machine->shared_cores)
-        stage[JK_STAGE_PRODUCTS] += stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];
-}
-
-/* Of all stages; copies by the cores that also multiply count once. */
-static double sum_of_stages(const jk_plan *plan, const jk_machine *machine)
-{
-    const double *stage = plan->stage_seconds;
-    double sum = stage[JK_STAGE_PRODUCTS] + stage[JK_STAGE_READ] + stage[JK_STAGE_WRITE];
-    return machine->shared_cores ? sum : sum + stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];
-}
-
 jk_stage jk_plan_bottleneck(const jk_plan *plan)
 {
-    jk_stage most = JK_STAGE_PRODUCTS;
-    for (int i = 0; i < JK_STAGES; i++)
-        if (plan->stage_seconds[i] > plan->stage_seconds[most])
-            most = (jk_stage)i;
-    return most;
+    return slowest_stage(plan->stage_seconds);
 }
 
 void jk_plan_set_seconds(jk_plan *plan, const jk_machine *machine, bool pipelined)
@@ -136,9 +97,9 @@ void jk_plan_set_seconds(jk_plan *plan, const jk_machine *machine, bool pipeline
     const jk_problem *p = &plan->problem;
     double batches = (double)jk_problem_batches(p), one = product_seconds(plan, machine);
     double products = batches * one;
-    set_stages(plan, machine, products);
-    double sum = sum_of_stages(plan, machine);
-    plan->seconds = sum;
+    jk_plan_counts counts = jk_plan_all(plan);
+    set_stages(plan->stage_seconds, machine, products, &counts);
+    plan->seconds = sum_of_stages(plan->stage_seconds, machine);
     if (!pipelined)
         return;
 
@@ -148,14 +109,12 @@ void jk_plan_set_seconds(jk_plan *plan, const jk_machine *machine, bool pipeline
     double store = over(tile, machine->d2h) + over(tile, machine->disk_write);
     double fill = over(panels, machine->disk_read) + over(panels, machine->h2d);
     plan->stage_seconds[JK_STAGE_PRODUCTS] += batches * burst_seconds(plan, machine, one);
-    sum = sum_of_stages(plan, machine);
-    double pace = plan->stage_seconds[jk_plan_bottleneck(plan)];
     /* A lone tile of D is stored in bands while its successor begins; about one band shows. The last
      * one is stored in bands during its last step. */
     double band = store / BANDS, step = products / (double)plan->steps;
     double shown = plan->c_slots == 1 ? band : 0;
     double end = fmax(band, store - step);
     double waits = batches * single_slot_seconds(plan, machine, one);
-    plan->seconds =
-        fill + pace + HIDDEN_SHOWN * (sum - pace) + waits + ((double)plan->tiles - 1) * shown + end;
+    plan->seconds = fill + pipelined_seconds(plan->stage_seconds, machine) + waits +
+                    ((double)plan->tiles - 1) * shown + end;
 }

@@ -2,7 +2,7 @@
 #ifndef JK_PLANNER_TEXT_OUT_H
 #define JK_PLANNER_TEXT_OUT_H
 
-#include "planner/internal.h"
+#include "planner/stages.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -81,6 +81,32 @@ static inline void put_duration(text_out *out, double seconds)
         i++;
     put_ratio(out, micros, units[i].micros);
     put(out, " %s", units[i].name);
+}
+
+static inline void put_json_seconds(text_out *out, double seconds)
+{
+    uint64_t micros = whole_micros(seconds);
+    put(out, "%" PRIu64 ".%06u", micros / 1000000, (unsigned)(micros % 1000000));
+}
+
+static inline void put_stages(text_out *out, const double seconds[JK_STAGES])
+{
+    put(out, "stages   ");
+    for (int i = 0; i < JK_STAGES; i++) {
+        put(out, "%s%s ", i > 0 ? ", " : "", jk_stage_name((jk_stage)i));
+        put_duration(out, seconds[i]);
+    }
+    put(out, "\n");
+}
+
+static inline void put_json_stages(text_out *out, const double seconds[JK_STAGES])
+{
+    put(out, "\"stage_seconds\": {");
+    for (int i = 0; i < JK_STAGES; i++) {
+        put(out, "%s\"%s\": ", i > 0 ? ", " : "", jk_stage_name((jk_stage)i));
+        put_json_seconds(out, seconds[i]);
+    }
+    put(out, "}, \"bottleneck\": \"%s\"", jk_stage_name(slowest_stage(seconds)));
 }
 
 static inline void put_moved(text_out *out, const char *label, uint64_t bytes)

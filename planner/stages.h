@@ -1,0 +1,64 @@
+/* Times of the stages of a plan, and what of them shows: what the estimates of all plans share. */
+#ifndef JK_PLANNER_STAGES_H
+#define JK_PLANNER_STAGES_H
+
+#include "planner/internal.h"
+
+/* Parts in which the runtime stores a tile of a result. */
+enum { BANDS = 8 };
+
+/* A BLAS on cores brings operands into an order of its own before it multiplies: they are read and written. */
+#define PACKING 2
+
+static inline double over(double amount, double rate)
+{
+    return rate > 0 ? amount / rate : 0;
+}
+
+/* Arithmetic beside what products re-read and re-write in the device's own memory. A GPU overlaps the two;
+ * cores do not. */
+static inline double with_memory(double arithmetic, double memory, const jk_machine *machine)
+{
+    double more = arithmetic > memory ? arithmetic : memory;
+    return machine->shared_cores ? arithmetic + memory : more;
+}
+
+/* Copies are made by the cores that multiply, where these are shared, and are then part of the products. */
+static inline void set_stages(double stage[JK_STAGES], const jk_machine *machine, double products,
+                              const jk_plan_counts *counts)
+{
+    stage[JK_STAGE_UP] = over((double)counts->h2d_bytes, machine->h2d);
+    stage[JK_STAGE_DOWN] = over((double)counts->d2h_bytes, machine->d2h);
+    stage[JK_STAGE_READ] = over((double)counts->file_read_bytes, machine->disk_read);
+    stage[JK_STAGE_WRITE] = over((double)counts->file_write_bytes, machine->disk_write);
+    stage[JK_STAGE_PRODUCTS] = products;
+    if (machine->shared_cores)
+        stage[JK_STAGE_PRODUCTS] += stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];
+}
+
+/* Of all stages, one after the other; copies that are part of the products count once. */
+static inline double sum_of_stages(const double stage[JK_STAGES], const jk_machine *machine)
+{
+    double sum = stage[JK_STAGE_PRODUCTS] + stage[JK_STAGE_READ] + stage[JK_STAGE_WRITE];
+    return machine->shared_cores ? sum : sum + stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];
+}
+
+static inline jk_stage slowest_stage(const double stage[JK_STAGES])
+{
+    jk_stage most = JK_STAGE_PRODUCTS;
+    for (int i = 0; i < JK_STAGES; i++)
+        if (stage[i] > stage[most])
+            most = (jk_stage)i;
+    return most;
+}
+
+/* Of all stages side by side: the slowest sets the pace, and of the time of the others this share shows
+ * all the same. */
+static inline double pipelined_seconds(const double stage[JK_STAGES], const jk_machine *machine)
+{
+    const double hidden_shown = 0.05;
+    double pace = stage[slowest_stage(stage)];
+    return pace + hidden_shown * (sum_of_stages(stage, machine) - pace);
+}
+
+#endif
