@@ -65,6 +65,12 @@ typedef struct jk_matrix {
     jk_direct *direct;     /* reads go around the page cache; NULL: through it */
 } jk_matrix;
 
+/* Whether a C, which may be none, is turned on its way to the tile: that takes a buffer. */
+static inline bool jk_matrix_is_turned(const jk_matrix *c)
+{
+    return c->file && c->trans;
+}
+
 /* Where the array's bytes are, for as long as it is open. */
 const jk_file *jk_array_file(const jask_array *array);
 

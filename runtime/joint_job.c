@@ -17,11 +17,6 @@ static bool can_join(const jk_job jobs[2], const jk_joint_problem *p)
            g_of_a->conj == g_of_b->conj;
 }
 
-static bool turns_c(const jk_job *job)
-{
-    return job->c.file && job->c.trans;
-}
-
 static uint64_t lesser(uint64_t x, uint64_t y)
 {
     return x < y ? x : y;
@@ -64,7 +59,8 @@ void jk_jobs_join(jk_job jobs[2], const jk_joint_problem *problem, jk_joint *out
     describe_side(&jobs[1], (turned_a ? jobs[0].a : jobs[0].b).dtype, &p.side[JK_COLS]);
     machine.device_bytes = lesser(machine.device_bytes, jobs[1].machine.device_bytes);
     machine.reserve_bytes = jk_pipeline_reserve_bytes(
-        &jk_context_device(ctx)->info, machine.device_bytes, turns_c(&jobs[0]) || turns_c(&jobs[1]),
+        &jk_context_device(ctx)->info, machine.device_bytes,
+        jk_matrix_is_turned(&jobs[0].c) || jk_matrix_is_turned(&jobs[1].c),
         jk_context_io_threads(ctx), block);
     if (!jk_joint_make(&p, &machine, jk_context_planner(ctx), jk_context_pipelined(ctx), out))
         return;

@@ -29,20 +29,15 @@ static jask_status settle_budget(jk_job *job, jask_error *err)
     return jk_budget_of(job->ctx, &place, &job->budget, err);
 }
 
-static bool turns_c(const jk_job *job)
-{
-    return job->c.file && job->c.trans;
-}
-
 /* Read buffers are a sixteenth of the one budget; beside a device with memory of its own they are half of
  * the host's, of which strips of the inputs have the rest. */
 static jask_status choose_block(jk_job *job, jask_error *err)
 {
     int threads = jk_context_io_threads(job->ctx);
-    uint64_t most = turns_c(job) ? TURN_BLOCK_MAX : BLOCK_BYTES;
+    uint64_t most = jk_matrix_is_turned(&job->c) ? TURN_BLOCK_MAX : BLOCK_BYTES;
     uint64_t share = job->budget.bytes / 16 / (uint64_t)threads;
     if (!jk_context_device(job->ctx)->info.host_memory) {
-        uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(turns_c(job), threads);
+        uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(jk_matrix_is_turned(&job->c), threads);
         char had[32], least[32];
         share = job->budget.host_bytes / 2 / blocks;
         if (job->budget.host_bytes / blocks < BLOCK_MIN)
@@ -99,7 +94,7 @@ static size_t reserve_bytes(const jk_job *job)
     const jk_device_info *info = &jk_context_device(job->ctx)->info;
     if (jk_context_deterministic(job->ctx) && !info->host_memory)
         return 0;
-    return jk_pipeline_reserve_bytes(info, job->budget.bytes, turns_c(job),
+    return jk_pipeline_reserve_bytes(info, job->budget.bytes, jk_matrix_is_turned(&job->c),
                                      jk_context_io_threads(job->ctx), job->block_bytes);
 }
 
@@ -109,7 +104,7 @@ static void describe_machine(jk_job *job)
     const jk_device_ref *device = jk_context_device(job->ctx);
     const jk_machine_said *said = jk_context_machine(job->ctx);
     int threads = jk_context_io_threads(job->ctx);
-    uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(turns_c(job), threads);
+    uint64_t blocks = (uint64_t)jk_pipeline_host_blocks(jk_matrix_is_turned(&job->c), threads);
     jk_machine *machine = &job->machine;
     *machine = jk_machine_of(device, job->types.compute, job->budget.bytes, reserve_bytes(job));
     machine->host_bytes = job->budget.host_bytes;

@@ -241,11 +241,10 @@ static jask_status start_threads(jk_run *run, jask_error *err)
     return st;
 }
 
-/* Whether a C is stored as its transpose. */
 static bool turns_c(const jk_run *run)
 {
     for (int i = 0; i < run->product_count; i++)
-        if (run->products[i].job->c.file && run->products[i].job->c.trans)
+        if (jk_matrix_is_turned(&run->products[i].job->c))
             return true;
     return false;
 }
