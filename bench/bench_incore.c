@@ -91,18 +91,20 @@ static void measure(bench *w, int pairs)
         .other_name = "in core", .other = run_incore, .jask = run_jask, .user = w, .pairs = pairs};
     const jask_report *r = &race.report;
     bench_run_race(&race);
+    if (r->note[0])
+        fprintf(stderr, "bench_incore: %s\n", r->note);
     printf(
-        "{\"bench\": \"incore\", \"dtype\": \"%s\", \"m\": %" PRId64 ", \"n\": %" PRId64
-        ", \"k\": %" PRId64 ", \"budget_bytes\": %" PRIu64
+        "{\"bench\": \"incore\", \"device\": \"%s\", \"dtype\": \"%s\", \"m\": %" PRId64
+        ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"budget_bytes\": %" PRIu64
         ", \"sync\": %d, \"cold\": %d, \"deterministic\": %d, \"pairs\": %d, \"schedule\": \"%s\", "
         "\"bm\": %" PRId64 ", \"bn\": %" PRId64 ", \"bk\": %" PRId64 ", \"h2d_bytes\": %" PRIu64
         ", \"disk_read_bytes\": %" PRIu64
         ", \"incore_seconds\": %.4f, \"jask_seconds\": %.4f, \"ratio\": %.4f, "
         "\"max_difference\": %.3g}\n",
-        jask_dtype_name(w->dtype), w->m, w->n, w->k, r->budget_bytes, w->sync, w->cold,
-        w->deterministic, pairs, r->plan.schedule, r->plan.bm, r->plan.bn, r->plan.bk,
-        r->io.h2d_bytes, r->io.disk_read_bytes, race.other_seconds, race.jask_seconds, race.ratio,
-        difference(w));
+        r->device_description, jask_dtype_name(w->dtype), w->m, w->n, w->k, r->budget_bytes,
+        w->sync, w->cold, w->deterministic, pairs, r->plan.schedule, r->plan.bm, r->plan.bn,
+        r->plan.bk, r->io.h2d_bytes, r->io.disk_read_bytes, race.other_seconds, race.jask_seconds,
+        race.ratio, difference(w));
 }
 
 static void *elements(const bench *w, int64_t rows, int64_t cols)

@@ -35,6 +35,11 @@ def array_bytes(r):
     return (r['m'] * r['k'] + r['k'] * r['n'] + r['m'] * r['n']) * int(r['dtype'][1])
 
 
+def blas_text(r):
+    """Records of before 2026-12 have no core."""
+    return '%s, its kernels for %s' % (r['blas'], r['core']) if r.get('core') else r['blas']
+
+
 def head(records):
     r = records[0]
     return ('%d x %d x %d %s, %s of arrays, memory limit %s, budget %s, %d BLAS threads, rounds: %d. %s, '
@@ -42,7 +47,7 @@ def head(records):
             % (r['m'], r['n'], r['k'], r['dtype'], size_text(array_bytes(r)),
                size_text(r['memory_bytes']) if r['memory_bytes'] else 'none', size_text(r['budget_bytes']),
                r['threads'], len(order_of(records, 'round')), r['cpu'], r['cores'], r['kernel'], r['jask'],
-               r['python'], r['numpy'], r['dask'], r['cubed'], r['blas']))
+               r['python'], r['numpy'], r['dask'], r['cubed'], blas_text(r)))
 
 
 def table(records):

@@ -4,7 +4,7 @@
 usage: gradients.py JASK-GEMM DIR M N K BUDGET [ROUNDS]
 
 Makes A (M x K), B (K x N) and DD (M x N) of f32 in DIR, measures warm (files in the page cache) and cold (dropped
-from it before every run), and prints a row of Markdown each: size, budget, cache, schedule, seconds in one pass, those of
+from it before every run), and prints what computes and a row of Markdown each: size, budget, cache, schedule, seconds in one pass, those of
 dA alone and dB alone added up, the ratio of both, and that of bytes up; medians and ranges. Seconds are those that jask-gemm
 reports. Needs NumPy."""
 import json
@@ -54,6 +54,8 @@ def measure(cold):
         alone = [run([name], cold) for name in ('da', 'db')]
         joint.append(both['seconds'])
         apart.append(sum(report['seconds'] for report in alone))
+    if not cold:
+        print(both['device_description'])
     ratios = sorted(j / a for j, a in zip(joint, apart))
     print('| %s x %s x %s | %s | %s | %s | %.2f s (%.2f to %.2f) | %.2f s (%.2f to %.2f) | %.2f (%.2f to %.2f) | %.2f |' % (
         M, N, K, BUDGET, 'cold' if cold else 'warm', both['plan']['schedule'],

@@ -340,11 +340,12 @@ JASK_API const char *jask_setting_environment(int index);
 JASK_API jask_status jask_context_setting(jask_context *ctx, int index, const char **out_value,
                                           const char **out_source, jask_error *err);
 
-/** One device as jask-info lists it. `usable` is 0 with a reason in `note` when it cannot be had. */
+/** One device as jask-info lists it. `usable` is 0 with a reason in `note` when it cannot be had; of a usable
+ *  one `note` says what would make it faster, such as a BLAS library that knows the processor; else "". */
 typedef struct jask_device_info {
     size_t struct_size;
     char name[64];         /**< as the device option takes it: "host", "cuda:0" */
-    char description[160]; /**< model, library, threads */
+    char description[160]; /**< model, cores, library and, where it says so, its kernels */
     uint64_t total_bytes;
     uint64_t free_bytes;
     int usable;
@@ -540,7 +541,8 @@ typedef struct jask_report {
     char device_description[160]; /**< model and, for a card, its PCI bus id */
     char device_note[256];        /**< why "auto" took no better device; else "" */
     char note[256];        /**< a warning: what went less well than planned, such as pinned memory
-                                that was refused; else "" */
+                                that was refused, or than it could, such as a BLAS library that
+                                makes no use of the processor; else "" */
     int64_t resumed_tiles; /**< of the result, that an earlier run had finished */
     jask_io_cost planned;  /**< what the plan says that this run moves: all of it, or what the
                                 resumed tiles have left over. `io` is equal, but for disk_* */

@@ -2,6 +2,7 @@
 
 #include "config.h"
 #include "kernels/host_kernels.h"
+#include "runtime/settings.h"
 
 #include <assert.h>
 #include <dlfcn.h>
@@ -15,16 +16,37 @@ const char *jk_blas_name(void)
     return JK_BLAS_NAME;
 }
 
+/* What a function of OpenBLAS returns; "" without it. */
+static const char *openblas_text(const char *function)
+{
+    const char *(*text)(void) = NULL;
+    void *symbol = JK_HAVE_CBLAS ? dlsym(RTLD_DEFAULT, function) : NULL;
+    memcpy(&text, &symbol, sizeof text);
+    return text ? text() : "";
+}
+
+const char *jk_blas_core(void)
+{
+    return openblas_text("openblas_get_corename");
+}
+
+void jk_blas_advise_here(char text[JK_BLAS_ADVICE])
+{
+    jk_cpu cpu = jk_cpu_here();
+    bool choosable = strstr(openblas_text("openblas_get_config"), "DYNAMIC_ARCH") != NULL;
+    text[0] = '\0';
+    if (!jk_settings_openblas_core())
+        jk_blas_advise(jk_blas_core(), choosable, &cpu, text);
+}
+
 void jk_blas_describe(char *text, size_t text_size)
 {
-    const char *(*config)(void) = NULL;
+    const char *config = openblas_text("openblas_get_config");
     int (*threads)(void) = NULL;
-    void *config_symbol = dlsym(RTLD_DEFAULT, "openblas_get_config");
     void *threads_symbol = dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
-    memcpy(&config, &config_symbol, sizeof config);
     memcpy(&threads, &threads_symbol, sizeof threads);
-    if (JK_HAVE_CBLAS && config && threads)
-        snprintf(text, text_size, "%s, %s, %d threads", JK_BLAS_NAME, config(), threads());
+    if (*config && threads)
+        snprintf(text, text_size, "%s, %s, %d threads", JK_BLAS_NAME, config, threads());
     else
         snprintf(text, text_size, "%s", JK_BLAS_NAME);
 }

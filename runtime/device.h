@@ -14,6 +14,7 @@ typedef struct jk_event jk_event;
 typedef struct jk_device_info {
     char name[64];         /* as the device option takes it */
     char description[160]; /* model, library */
+    char advice[256];      /* what would make products faster; "" */
     uint64_t total_bytes;
     uint64_t free_bytes;
     size_t alignment;  /* of mem_alloc, at least */

@@ -46,14 +46,18 @@ static void host_begin_thread(jk_device *dev)
 static jask_status host_info(jk_device *dev, jk_device_info *out, jask_error *err)
 {
     jk_topology topology;
+    const char *core;
     jask_status st = jk_topology_read(&topology, err);
     (void)dev;
     if (st)
         return st;
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "host");
-    snprintf(out->description, sizeof out->description, "%s, %d core%s, %s", topology.cpu_model,
-             topology.threads, topology.threads == 1 ? "" : "s", jk_blas_name());
+    core = jk_blas_core();
+    snprintf(out->description, sizeof out->description, "%s, %d core%s, %s%s%s%s",
+             topology.cpu_model, topology.threads, topology.threads == 1 ? "" : "s", jk_blas_name(),
+             *core ? " (" : "", core, *core ? " kernels)" : "");
+    jk_blas_advise_here(out->advice);
     out->cores = topology.threads;
     /* About half a second of work. */
     out->gemm_flops_max = topology.threads * (JK_HAVE_CBLAS ? 3e10 : 5e8);

@@ -149,6 +149,7 @@ static jask_status describe_device(const jk_device_table *table, int device, jas
     info->usable = 1;
     memcpy(info->name, ref.info.name, sizeof info->name);
     memcpy(info->description, ref.info.description, sizeof info->description);
+    memcpy(info->note, ref.info.advice, sizeof info->note);
     info->total_bytes = ref.info.total_bytes;
     info->free_bytes = ref.info.free_bytes;
     if (ref.info.host_memory)

@@ -13,6 +13,7 @@ typedef enum jk_log_topic {
     JK_LOG_IN_RAM,     /* a result in RAM */
     JK_LOG_RESULT_CUT, /* the budget that one leaves */
     JK_LOG_STAGING,    /* less pinned memory than planned, or none */
+    JK_LOG_ADVICE,     /* what would make products faster */
 } jk_log_topic;
 
 /* Longer messages are cut. */

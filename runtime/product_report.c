@@ -19,13 +19,9 @@ static void log_joint(const jk_job *job)
                  p->counts.d2h_bytes, p->counts.file_read_bytes, p->peak_bytes, p->budget_bytes);
 }
 
-void jk_jobs_log_plan(const jk_job *job)
+static void log_product(const jk_job *job)
 {
     const jk_plan *p = &job->plan;
-    if (job->joint) {
-        log_joint(job);
-        return;
-    }
     jk_log_write(jk_context_log(job->ctx), JASK_LOG_INFO,
                  "plan %s (%s): %" PRId64 " x %" PRId64 " x %" PRId64 " in tiles of %" PRId64
                  " x %" PRId64 " x %" PRId64 ", %" PRId64 " steps; %" PRIu64
@@ -34,6 +30,23 @@ void jk_jobs_log_plan(const jk_job *job)
                  jk_schedule_name(p->schedule), jk_planner_name(p->planner), job->m, job->n, job->k,
                  p->bm, p->bn, p->bk, p->steps, p->h2d_bytes, p->d2h_bytes, p->file_read_bytes,
                  p->peak_bytes, p->budget_bytes);
+}
+
+/* What would make these products faster. Deterministic ones are not the library's. */
+static const char *advice_for(const jk_job *job)
+{
+    return jk_context_deterministic(job->ctx) ? "" : jk_context_device(job->ctx)->info.advice;
+}
+
+void jk_jobs_log_plan(const jk_job *job)
+{
+    const char *advice = advice_for(job);
+    if (job->joint)
+        log_joint(job);
+    else
+        log_product(job);
+    if (*advice)
+        jk_log_once(jk_context_log(job->ctx), JK_LOG_ADVICE, JASK_LOG_WARN, "%s", advice);
 }
 
 static uint64_t greater(uint64_t x, uint64_t y)
@@ -157,6 +170,7 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
     const jk_device_ref *device = jk_context_device(first->ctx);
     jk_run_stats stats = all_stats(jobs, count);
     size_t size = out->struct_size;
+    const char *note;
     jask_report report = {
         .dtype = first->types.output,
         .io = stats.io,
@@ -181,8 +195,10 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
              jk_job_tf32(first) ? "tf32" : jask_dtype_name(first->types.compute));
     snprintf(report.io_engine, sizeof report.io_engine, "%s", stats.io_engine);
     snprintf(report.device_note, sizeof report.device_note, "%s", device->note);
-    snprintf(report.note, sizeof report.note, "%s",
-             first->resume && !stats.note[0] ? jk_resume_note(first->resume) : stats.note);
+    note = stats.note;
+    if (!note[0] && first->resume)
+        note = jk_resume_note(first->resume);
+    snprintf(report.note, sizeof report.note, "%s", note[0] ? note : advice_for(first));
     report.deterministic = jk_context_deterministic(first->ctx);
     report.resumed_tiles = first->resume ? jk_resume_tiles(first->resume) : 0;
     for (int i = 1; i < runs(jobs, count); i++) {

@@ -140,6 +140,11 @@ jk_python_folders jk_settings_python_folders(void)
                                .home = text_or_null(getenv("HOME"))};
 }
 
+bool jk_settings_openblas_core(void)
+{
+    return text_or_null(getenv("OPENBLAS_CORETYPE")) != NULL;
+}
+
 /* As the XDG base directories have it: what is no absolute path does not count. */
 jk_cache_folder jk_settings_cache_folder(void)
 {

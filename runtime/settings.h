@@ -47,6 +47,9 @@ typedef struct jk_python_folders {
 } jk_python_folders;
 jk_python_folders jk_settings_python_folders(void);
 
+/* The user has told OpenBLAS which kernels to take. */
+bool jk_settings_openblas_core(void);
+
 /* The user's cache directory, `below` (a path with a slash in front, or "") in `folder`; folder NULL
  * where the environment names none. */
 typedef struct jk_cache_folder {

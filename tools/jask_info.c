@@ -203,12 +203,15 @@ static void devices_text(void)
     for (int i = 0; jask_device_get(i, &d, sizeof d, NULL) == JASK_OK; i++) {
         char free_text[CLI_SIZE_TEXT];
         char total[CLI_SIZE_TEXT];
-        if (d.usable)
-            printf("%-14s %s: %s, %s of %s free\n", "device", d.name, d.description,
-                   cli_size_text(d.free_bytes, free_text, sizeof free_text),
-                   cli_size_text(d.total_bytes, total, sizeof total));
-        else
+        if (!d.usable) {
             printf("%-14s %s: cannot be used: %s\n", "device", d.name, d.note);
+            continue;
+        }
+        printf("%-14s %s: %s, %s of %s free\n", "device", d.name, d.description,
+               cli_size_text(d.free_bytes, free_text, sizeof free_text),
+               cli_size_text(d.total_bytes, total, sizeof total));
+        if (d.note[0])
+            printf("%-14s %s\n", "", d.note);
     }
 }
 

@@ -128,14 +128,44 @@ def verification_is_reported(box):
     check(re.search(r"^verified +yes.* 200 rows of Inf or NaN not checked", out, re.M), out)
 
 
+def wrong_blas(box):
+    """The environment of a tool whose BLAS is that of wrong_blas.c."""
+    if not box.wrong_blas_path:
+        raise Skipped("built without a BLAS library")
+    asan = os.environ.get("ASAN_OPTIONS", "")
+    return {"LD_PRELOAD": box.wrong_blas_path, "ASAN_OPTIONS": asan + ":verify_asan_link_order=0"}
+
+
+@case
+def a_blas_that_does_not_know_the_processor_is_told(box):
+    """OpenBLAS with kernels of before AVX2 on a processor that has it: jask-info names them and what to do, a
+    product warns once and reports it, -q is silent; and so are all where OPENBLAS_CORETYPE is set."""
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        flags = next((line.split() for line in lines if line.startswith("flags")), [])
+    if "avx2" not in flags or "fma" not in flags:
+        raise Skipped("a processor without AVX2 and FMA")
+    env = {**wrong_blas(box), "WRONG_BLAS_CORE": "Nehalem", "OPENBLAS_CORETYPE": None}
+    out = box.succeeds(tool="info", env=env).out
+    check(re.search(r"^device +host: .*\(Nehalem kernels\).*\n +.*its Nehalem kernels.*", out, re.M), out)
+    rows = json.loads(box.succeeds("--json", tool="info", env=env).out)["devices"]
+    note = next(row["note"] for row in rows if row["name"] == "host")
+    check("its Nehalem kernels make no use of AVX2" in note, note)
+    args = inputs(box)
+    result = box.gemm(*args, "--repeat", "2", "--json", env=env)
+    check_equal((result.code, result.err), (0, f"jask-gemm: warning: {note}\n"))
+    check_equal([json.loads(line)["note"] for line in result.out.splitlines()], [note] * 2)
+    check_equal(report_of(box, *args, "-q", env=env)["note"], note)
+    env["OPENBLAS_CORETYPE"] = "Nehalem"
+    check_equal(report_of(box, *args, env=env)["note"], "")
+    out = box.succeeds(tool="info", env=env).out
+    check("(Nehalem kernels)" in out and "AVX2" not in out, out)
+
+
 @case
 def wrong_results_are_found(box):
     """A BLAS that gets one element wrong: unnoticed without --verify, exit 4 with it, and said on
     stderr, in the table and in JSON."""
-    if not box.wrong_blas_path:
-        raise Skipped("built without a BLAS library")
-    asan = os.environ.get("ASAN_OPTIONS", "")
-    env = {"LD_PRELOAD": box.wrong_blas_path, "ASAN_OPTIONS": asan + ":verify_asan_link_order=0"}
+    env = wrong_blas(box)
     args = inputs(box)
     check_equal(report_of(box, *args, env=env)["verified"], None)
     first, second = box.read("d.npy").values[:2]

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import traceback
 
+import advice
 import npyfile
 import tap
 
@@ -56,6 +57,7 @@ class Box:
         self.dir = os.path.abspath(self.dir)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("JASK_")}
         self.env.update(JASK_MEMORY_BUDGET="16MiB", JASK_SYNC="0", XDG_CACHE_HOME=self.path("cache"))
+        self.env = advice.taken(self.env, info_path)
 
     def close(self):
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -1,8 +1,18 @@
-/* Preloaded into a tool: the BLAS library's f32 product with its first element off by one. */
+/* Preloaded into a tool: the BLAS library's f32 product with its first element off by one, and OpenBLAS's
+ * kernels by the name that WRONG_BLAS_CORE says, or by none. */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+__attribute__((visibility("default"))) char *openblas_get_corename(void);
+
+char *openblas_get_corename(void)
+{
+    static char none[] = "";
+    char *core = getenv("WRONG_BLAS_CORE");
+    return core ? core : none;
+}
 
 typedef void sgemm_fn(const CBLAS_LAYOUT, const CBLAS_TRANSPOSE, const CBLAS_TRANSPOSE, const int,
                       const int, const int, const float, const float *, const int, const float *,

@@ -13,11 +13,13 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 sys.dont_write_bytecode = True
 
+import advice  # noqa: E402
 import group as group_of  # noqa: E402
 import tap  # noqa: E402
 
 GEMM, ADD = (os.path.abspath(path) for path in sys.argv[1:3])
 MIB = 1 << 20
+os.environ.update(advice.taken(dict(os.environ), os.path.join(os.path.dirname(GEMM), 'jask-info')))
 ALLOWANCE = 32 * MIB  # the library, its threads' stacks and what the BLAS keeps for itself
 
 

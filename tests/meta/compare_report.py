@@ -31,6 +31,14 @@ def row_of(peer):
             for cell in line.strip('|').split('|')]
 
 
+def the_head_names_the_kernels_where_they_are_known():
+    assert compare_report.head(RECORDS).endswith('BLAS of jask: B.'), compare_report.head(RECORDS)
+    known = [{**RECORDS[0], 'core': 'Zen'}]
+    assert compare_report.head(known).endswith('BLAS of jask: B, its kernels for Zen.'), compare_report.head(known)
+    other = [{**RECORDS[0], 'core': ''}]
+    assert compare_report.head(other).endswith('BLAS of jask: B.'), compare_report.head(other)
+
+
 def ratios_are_medians_of_the_rounds():
     assert row_of('jask') == ['jask', '1.50 s (1.00 to 2.00)', '1.00', '0.0e+00'], row_of('jask')
     assert row_of('slow') == ['slow', '4.00 s (4.00 to 4.50)', '3.00', '1.0e-06'], row_of('slow')
@@ -47,5 +55,5 @@ def the_plot_is_svg_with_every_peer():
     assert all('>%s<' % peer in text for peer in ('jask', 'slow', 'late')) and 'cold: &gt; 9 s' in text
 
 
-tap.run([ratios_are_medians_of_the_rounds, what_failed_is_said_and_has_no_ratio,
+tap.run([the_head_names_the_kernels_where_they_are_known, ratios_are_medians_of_the_rounds, what_failed_is_said_and_has_no_ratio,
          the_plot_is_svg_with_every_peer], 'compare-report')

@@ -7,6 +7,7 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 sys.dont_write_bytecode = True
+import advice  # noqa: E402
 import tap  # noqa: E402
 
 try:
@@ -18,12 +19,12 @@ GEMM = os.path.abspath(sys.argv[1])
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 20261130
 PROBLEMS = 150
 KEPT = ('JASK_DEVICE', 'JASK_CUBLAS') # where the products are to be made
+ENV = {k: v for k, v in os.environ.items() if not k.startswith('JASK_') or k in KEPT}
+ENV = advice.taken({**ENV, 'JASK_SYNC': '0'}, GEMM.replace('jask-gemm', 'jask-info'))
 
 
 def run(*args):
-    env = {k: v for k, v in os.environ.items() if not k.startswith('JASK_') or k in KEPT}
-    env['JASK_SYNC'] = '0'
-    done = subprocess.run((GEMM,) + args, capture_output=True, text=True, env=env, check=False)
+    done = subprocess.run((GEMM,) + args, capture_output=True, text=True, env=ENV, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
