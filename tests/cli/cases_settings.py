@@ -75,7 +75,9 @@ def every_size_that_is_shown_can_be_given(box):
     sizes = sorted(set(re.findall(r"(?<![\w.])\d[\d.]*\s?[KMGT]i?B?\b", shown)))
     check(len(sizes) > 10, sizes)
     for size in sizes:
-        box.succeeds(*args, "-q", "-b", size)
+        # What the disk moved may be less than the least budget; too little is read all the same.
+        result = box.gemm(*args, "-q", "-b", size)
+        check(result.code == 0 or (result.code == 3 and "is too small" in result.err), result)
         result = box.succeeds("--json", "-b", size, tool="info")
         value = [s["value"] for s in json.loads(result.out)["settings"]
                  if s["name"] == "memory_budget"][0]
