@@ -358,7 +358,7 @@ typedef struct jask_device_info {
 JASK_API jask_status jask_device_get(int index, jask_device_info *out, size_t struct_size,
                                      jask_error *err);
 
-/** What jask_calibrate measured. Floating point operations and bytes a second; 0: the device has no
+/** What jask_calibrate measured. Floating point operations, bytes and runs a second; 0: the device has no
  *  such products, its memory is the host's, or the files lie in RAM. */
 typedef struct jask_calibration {
     size_t struct_size;
@@ -371,6 +371,9 @@ typedef struct jask_calibration {
     double seconds;               /**< that it took */
     char machine[384];            /**< what plans are made with, as the machine option takes it */
     char path[4096];              /**< the file that keeps it */
+    double
+        runs; /**< short runs, bytes that lie together, of a file that is not in the page cache: what
+                      they cost beside their bytes. Plans beside a GPU do not count them: 0 */
 } jask_calibration;
 
 /** Measure the device of a context and the disk of its scratch directory, one after the other, and keep

@@ -231,6 +231,7 @@ static jask_status time_files(bench *b, const char *dir, jask_error *err)
     if (info->host_memory) {
         b->found.h2d = rates.up * info->cores;
         b->found.d2h = rates.down * info->cores;
+        b->found.runs = rates.runs;
     }
     b->found.disk_read = rates.read;
     b->found.disk_write = rates.write;
@@ -322,6 +323,7 @@ static void describe(const jask_calibration *found, char text[JK_MACHINE_TEXT])
                                   .d2h = found->d2h,
                                   .disk_read = found->disk_read,
                                   .disk_write = found->disk_write,
+                                  .runs = found->runs,
                                   .device_memory = found->memory};
     jk_machine_format(&said, text, JK_MACHINE_TEXT);
 }

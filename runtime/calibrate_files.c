@@ -17,11 +17,17 @@
 #define COPY_ROUNDS 3
 /* What a slow disk has not done by then is left. */
 #define SECONDS_MAX 3
+/* Runs as short as the page cache knows them, so far apart that the system does not read on from one to the
+ * next; announced in such numbers that a disk may order them. */
+#define RUN_BYTES ((size_t)4 << 10)
+#define RUN_PITCH ((size_t)32 << 10)
+#define RUNS_AT_ONCE ((size_t)256)
 
 typedef struct reading {
     const jk_calibration_run *run;
     const jk_file *file;
     jk_direct *direct; /* NULL: through the page cache */
+    bool runs;         /* of a page, as panels have them; else all */
     uint64_t bytes;
     size_t block, part; /* of a thread */
     double until;
@@ -39,18 +45,43 @@ typedef struct reader {
     jask_error err;
 } reader;
 
+static size_t runs_of_block(const reading *r)
+{
+    size_t most = r->block / RUN_BYTES;
+    return most < RUNS_AT_ONCE ? most : RUNS_AT_ONCE;
+}
+
+/* As the pipeline reads pieces of panels. */
+static jask_status read_runs(const reading *r, uint64_t offset, char *to, jask_error *err)
+{
+    size_t count = runs_of_block(r);
+    jask_status st = JASK_OK;
+    jk_file_announce(r->file, offset, RUN_BYTES, RUN_PITCH, (int64_t)count);
+    for (size_t i = 0; i < count && !st; i++)
+        st = jk_file_read(r->file, offset + i * RUN_PITCH, to + i * RUN_BYTES, RUN_BYTES, err);
+    return st;
+}
+
+static jask_status read_block(const reading *r, uint64_t offset, char *to, jask_error *err)
+{
+    if (r->runs)
+        return read_runs(r, offset, to, err);
+    return r->direct ? jk_direct_read(r->direct, offset, to, r->block, err)
+                     : jk_file_read(r->file, offset, to, r->block, err);
+}
+
 /* Block after block, each to where no cache holds what was there. */
 static jask_status read_blocks(reader *me)
 {
     reading *r = me->r;
+    size_t span = r->runs ? runs_of_block(r) * RUN_PITCH : r->block; /* of the file */
     jask_status st = JASK_OK;
     for (size_t at = 0; !st && !r->stop && jk_clock_seconds() < r->until;
          at = at + 2 * r->block <= r->part ? at + r->block : 0) {
-        uint64_t offset = atomic_fetch_add(&r->next, r->block);
+        uint64_t offset = atomic_fetch_add(&r->next, span);
         if (offset >= r->bytes)
             break;
-        st = r->direct ? jk_direct_read(r->direct, offset, me->memory + at, r->block, &me->err)
-                       : jk_file_read(r->file, offset, me->memory + at, r->block, &me->err);
+        st = read_block(r, offset, me->memory + at, &me->err);
         if (!st && me->caller)
             st = jk_calibration_step(r->run, &me->err);
     }
@@ -65,7 +96,7 @@ static void *reader_main(void *arg)
     return NULL;
 }
 
-/* Bytes a second of all readers together. */
+/* Bytes of the file a second, by all readers together. */
 static jask_status read_file(reading *r, char *memory, int threads, double *out, jask_error *err)
 {
     reader *readers = calloc((size_t)threads, sizeof *readers);
@@ -178,6 +209,22 @@ static jask_status read_twice(reading *r, char *memory, int threads, jk_file_rat
     return st;
 }
 
+/* What each costs beside its bytes; at least half of its time, for both times are measured. */
+static jask_status time_runs(reading *r, char *memory, int threads, jk_file_rates *out,
+                             jask_error *err)
+{
+    double rate, run, bytes = (double)RUN_BYTES / out->read;
+    jask_status st;
+    r->runs = true;
+    (void)posix_fadvise(r->file->fd, 0, 0, POSIX_FADV_DONTNEED);
+    st = read_file(r, memory, threads, &rate, err);
+    if (st)
+        return st;
+    run = (double)RUN_PITCH / rate;
+    out->runs = 1 / fmax(run - bytes, run / 2);
+    return JASK_OK;
+}
+
 /* What a disk, or a file system that compresses, cannot make less of. */
 static void fill_random(uint64_t *words, size_t count)
 {
@@ -209,13 +256,15 @@ jask_status jk_calibrate_files(const jk_calibration_run *run, const char *dir, i
     st = write_file(run, &file, memory, block_bytes, &r.bytes, &rates.write, err);
     if (!st)
         st = read_twice(&r, memory, threads, &rates, err);
+    if (!st)
+        st = time_runs(&r, memory, threads, &rates, err);
     jk_file_close(&file);
     if (!st)
         st = time_copying(run, dir, memory, block_bytes, &rates.down, err);
     if (st)
         return st;
     if (in_ram)
-        rates.read = rates.write = 0;
+        rates.read = rates.write = rates.runs = 0;
     *out = rates;
     return JASK_OK;
 }

@@ -39,6 +39,8 @@ static void show_text(const jask_calibration *c, const jask_config *config)
     row_text("copies", "GB/s", copies, 3);
     row_text("memory", "GB/s", memory, 1);
     row_text("disk", "GB/s", disk, 2);
+    if (c->runs > 0)
+        printf("%-14s %.3g thousand a second\n", "short runs", c->runs / 1e3);
     printf("%-14s %s\n%-14s %s\n%-14s %.1f\n%-14s %s\n", "device", config->device, "files in",
            config->scratch_dir, "seconds", c->seconds, "machine", c->machine);
     printf("%-14s %s\n", "kept in", c->path);
@@ -67,6 +69,7 @@ static void show_json(const jask_calibration *c, const jask_config *config)
     member(&json, "memory", c->memory);
     member(&json, "disk_read", c->disk_read);
     member(&json, "disk_write", c->disk_write);
+    member(&json, "runs", c->runs);
     cli_json_real(&json, "seconds", c->seconds);
     cli_json_text(&json, "machine", c->machine);
     cli_json_text(&json, "path", c->path);

@@ -32,8 +32,9 @@ def a_measured_machine_is_planned_with_until_told_otherwise(box):
     result = box.info("--calibrate", "--json", "-d", "host")
     check(result.code == 0 and "measuring host" in result.err and ".jask_scratch" in result.err, result)
     found = json.loads(result.out)
-    for name in ("flops_f32", "flops_f64", "h2d", "d2h", "memory", "disk_read", "disk_write", "seconds"):
+    for name in ("flops_f32", "flops_f64", "h2d", "d2h", "memory", "disk_read", "disk_write", "runs", "seconds"):
         check(found[name] and found[name] > 0, name, found)
+    check(",runs=" in found["machine"], found["machine"])
     check_equal((found["device"], found["duplex"]), ("host", None))
     check_equal(found["path"], kept(box))
     check_equal(os.listdir(box.path(".jask_scratch")), [], "scratch")

@@ -80,6 +80,7 @@ Test(calibrate_cuda, every_rate_is_measured_and_planned_with, .timeout = 300)
     cr_assert_str_eq(value, found.machine);
     cr_assert_str_eq(source, "calibration");
     cr_assert_not_null(strstr(value, "flops_f16="), "%s", value);
+    cr_assert(found.runs == 0 && !strstr(value, "runs="), "%s", value);
     jask_context_close(ctx);
     setenv("JASK_DEVICE", "host", 1);
     ctx = e2e_context(1 << 20, "auto", true);
