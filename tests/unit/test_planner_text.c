@@ -1,5 +1,5 @@
 /* Plans as text: exact texts for described machines (tests/golden), JSON, and short buffers. */
-#include "planner/plan.h"
+#include "planner/joint.h"
 #include "runtime/machine_text.h"
 
 #include <criterion/criterion.h>
@@ -90,7 +90,9 @@ static request read_request(FILE *file)
     return r;
 }
 
-static void check_golden(const char *path)
+typedef void format_fn(const request *r, const char *path, char *text, size_t text_size);
+
+static void check_golden(const char *path, format_fn *format)
 {
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file, "cannot open %s", path);
@@ -99,26 +101,76 @@ static void check_golden(const char *path)
     size_t length = fread(want, 1, sizeof want - 1, file);
     want[length] = '\0';
     fclose(file);
+    format(&r, path, got, sizeof got);
+    cr_assert_str_eq(got, want, "%s: got\n%s", path, got);
+}
 
+static void check_all_golden(const char *suffix, size_t least, format_fn *format)
+{
+    char pattern[4096];
+    snprintf(pattern, sizeof pattern, "%s/../golden/*.%s", getenv("JASK_TEST_SHARED"), suffix);
+    glob_t found;
+    cr_assert_eq(glob(pattern, 0, NULL, &found), 0, "nothing matches %s", pattern);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        check_golden(found.gl_pathv[i], format);
+    cr_assert_geq(found.gl_pathc, least);
+    globfree(&found);
+}
+
+static jk_plan make_plan(const request *r, const jk_problem *problem, const char *path)
+{
     jk_plan plan;
     jask_error err;
-    cr_assert_eq(jk_plan_make(&r.problem, &r.machine, r.planner, r.pipelined, &plan, &err), JASK_OK,
+    cr_assert_eq(jk_plan_make(problem, &r->machine, r->planner, r->pipelined, &plan, &err), JASK_OK,
                  "%s: %s", path, err.msg);
-    jk_plan_find_cure(&plan, &r.machine, r.pipelined, INT64_MAX);
-    jk_plan_format(&plan, false, got, sizeof got);
-    cr_assert_str_eq(got, want, "%s: got\n%s", path, got);
+    return plan;
+}
+
+static void format_plan(const request *r, const char *path, char *text, size_t text_size)
+{
+    jk_plan plan = make_plan(r, &r->problem, path);
+    jk_plan_find_cure(&plan, &r->machine, r->pipelined, INT64_MAX);
+    jk_plan_format(&plan, false, text, text_size);
 }
 
 Test(planner_text, plans_for_described_machines_are_as_they_were)
 {
-    char pattern[4096];
-    snprintf(pattern, sizeof pattern, "%s/../golden/*.plan", getenv("JASK_TEST_SHARED"));
-    glob_t found;
-    cr_assert_eq(glob(pattern, 0, NULL, &found), 0, "nothing matches %s", pattern);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        check_golden(found.gl_pathv[i]);
-    cr_assert_geq(found.gl_pathc, 8);
-    globfree(&found);
+    check_all_golden("plan", 8, format_plan);
+}
+
+/* Of both gradients of the product, each added to one that there is where read_c says so. */
+static void format_joint(const request *r, const char *path, char *text, size_t text_size)
+{
+    const jk_problem *p = &r->problem;
+    int bytes = p->c_bytes;
+    jk_joint_side side = {
+        .bytes = bytes, .gradient_bytes = bytes, .adds = p->read_c, .before_bytes = bytes};
+    const jk_joint_problem problem = {.m = p->m,
+                                      .n = p->n,
+                                      .k = p->k,
+                                      .bytes = bytes,
+                                      .sum_bytes = bytes,
+                                      .g_bytes = bytes,
+                                      .side = {side, side}};
+    jk_problem da = *p, db = *p;
+    da.n = db.m = p->k;
+    da.k = p->n;
+    db.k = p->m;
+    jk_plan apart[2] = {make_plan(r, &da, path), make_plan(r, &db, path)};
+    jk_joint plan;
+    cr_assert(jk_joint_make(&problem, &r->machine, r->planner, r->pipelined, &plan), "%s", path);
+    for (int i = 0; i < 2; i++) {
+        plan.apart.h2d_bytes += apart[i].h2d_bytes;
+        plan.apart.d2h_bytes += apart[i].d2h_bytes;
+        plan.apart_seconds += apart[i].seconds;
+    }
+    cr_assert(jk_joint_is_better(&plan), "%s: two products are better", path);
+    jk_joint_format(&plan, false, text, text_size);
+}
+
+Test(planner_text, joint_plans_for_described_machines_are_as_they_were)
+{
+    check_all_golden("joint", 4, format_joint);
 }
 
 static jk_plan sample_plan(void)
