@@ -16,4 +16,7 @@ jask_context *stress_context(void);
 /* The next one: some shape, budget and number of threads, some canceled halfway, the others checked. */
 void stress_product(jask_context *ctx, const jk_device_ref *device);
 
+/* The same with both gradients of a product by a joint plan. */
+void stress_gradients(jask_context *ctx, const jk_device_ref *device);
+
 #endif

@@ -43,12 +43,14 @@ int main(int argc, char **argv)
     for (int i = 0; i < rounds && !failed; i += PRODUCTS_A_CARD) {
         insert_card((uint64_t)(i / PRODUCTS_A_CARD + 1));
         stress_must(jk_device_select("cuda", &options, &card, &err), &err);
-        for (int j = i; j < rounds && j < i + PRODUCTS_A_CARD; j++)
+        for (int j = i; j < rounds && j < i + PRODUCTS_A_CARD; j++) {
             stress_product(ctx, &card);
+            stress_gradients(ctx, &card);
+        }
         jk_device_release(&card);
         failed = check_clean();
     }
     jask_context_close(ctx);
-    printf("%d products\n", rounds);
+    printf("%d products, and as many pairs of gradients\n", rounds);
     return failed;
 }

@@ -28,14 +28,16 @@ int main(int argc, char **argv)
     plain_host = *host.table;
     plain_host.gemm = plain_gemm;
     host.table = &plain_host;
-    for (int i = 0; i < rounds; i++)
+    for (int i = 0; i < rounds; i++) {
         stress_product(ctx, i % 2 ? &mirror : &host);
+        stress_gradients(ctx, i % 2 ? &mirror : &host);
+    }
     if (mirror_device_bytes() != 0 || mirror_pinned_bytes() != 0) {
         fprintf(stderr, "stress: device memory leaked\n");
         return 1;
     }
     jk_device_release(&host);
     jask_context_close(ctx);
-    printf("%d products\n", rounds);
+    printf("%d products, and as many pairs of gradients\n", rounds);
     return 0;
 }
