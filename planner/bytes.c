@@ -275,21 +275,22 @@ uint64_t jk_plan_b_strips_bytes(const jk_plan *plan)
     return strips_bytes(plan, JK_COLS, plan->b_strips);
 }
 
-/* Panels of a strip lie one behind the other. */
-static uint64_t place(const jk_plan *plan, const jk_step *step, int side, int64_t strip,
-                      int64_t width)
+/* Panels of a strip lie one behind the other, each where the same panel of any other strip lies that has this place:
+ * as far apart as in the widest one, for the runtime waits for a panel's place alone. */
+static uint64_t place(const jk_plan *plan, const jk_step *step, int side, int64_t strip)
 {
     side_view view = view_of(plan, side);
+    int64_t width = edge(&view, strip + 1) - edge(&view, strip);
     int64_t elements = strip * view.block * plan->problem.k + step->depth_start * width;
     return (uint64_t)elements * (uint64_t)view.element;
 }
 
 uint64_t jk_plan_a_place(const jk_plan *plan, const jk_step *step)
 {
-    return place(plan, step, JK_ROWS, step->a_strip, step->rows);
+    return place(plan, step, JK_ROWS, step->a_strip);
 }
 
 uint64_t jk_plan_b_place(const jk_plan *plan, const jk_step *step)
 {
-    return place(plan, step, JK_COLS, step->b_strip, step->cols);
+    return place(plan, step, JK_COLS, step->b_strip);
 }

@@ -56,8 +56,9 @@ typedef struct operand {
     int64_t *held, *used;
     uint64_t bytes;
     int64_t pages;
-    /* Host memory: the panel that each element is of; bytes that came from the file. */
-    int64_t *kept, kept_elements;
+    /* Host memory: the panel that each element is of, and the number by which the runtime keeps track of it;
+     * bytes that came from the file. */
+    int64_t *kept, *tracked, kept_elements;
     uint64_t read;
 } operand;
 
@@ -67,10 +68,11 @@ static operand operand_make(int64_t slots, uint64_t kept_bytes, int element)
                   .held = malloc(2 * (size_t)slots * sizeof(int64_t)),
                   .kept_elements = (int64_t)(kept_bytes / (uint64_t)element)};
     cr_assert_not_null(op.held);
-    op.kept = malloc((size_t)op.kept_elements * sizeof(int64_t) + 1);
+    op.kept = malloc(2 * (size_t)op.kept_elements * sizeof(int64_t) + 1);
     cr_assert_not_null(op.kept);
+    op.tracked = op.kept + op.kept_elements;
     for (int64_t i = 0; i < op.kept_elements; i++)
-        op.kept[i] = -1;
+        op.kept[i] = op.tracked[i] = -1;
     op.used = op.held + slots;
     for (int64_t i = 0; i < slots; i++)
         op.held[i] = op.used[i] = -1;
@@ -94,9 +96,10 @@ static void operand_use(operand *op, bool always_copies, int64_t s, int64_t slot
     op->used[slot] = s;
 }
 
-/* Step `s` copies the panel, from its file or from where it lies in host memory. */
-static void operand_fetch(operand *op, bool from_file, int64_t place, int64_t elements,
-                          int64_t panel, int64_t bytes)
+/* Step `s` copies the panel, from its file or from where it lies in host memory. That is waited for by `number`, so
+ * no other one may have an element of it. */
+static void operand_fetch(operand *op, bool from_file, int64_t place, int64_t number,
+                          int64_t elements, int64_t panel, int64_t bytes)
 {
     op->read += from_file ? (uint64_t)bytes : 0;
     if (op->kept_elements == 0) {
@@ -105,6 +108,9 @@ static void operand_fetch(operand *op, bool from_file, int64_t place, int64_t el
     }
     hold(place >= 0 && place + elements <= op->kept_elements, "a place outside host memory");
     for (int64_t i = place; i < place + elements; i++) {
+        if (op->tracked[i] >= 0 && op->tracked[i] != number)
+            hold(false, "an element of two places in host memory");
+        op->tracked[i] = number;
         if (from_file)
             op->kept[i] = panel;
         else if (op->kept[i] != panel)
@@ -229,10 +235,12 @@ static replay replay_steps(const jk_plan *plan, bool resumed, int64_t first_tile
         hold((step.load_a || !step.read_a) && (step.load_b || !step.read_b), "reads for nothing");
         if (step.load_a)
             operand_fetch(&a, step.read_a, (int64_t)jk_plan_a_place(plan, &step) / p->a_bytes,
-                          a_elements, a_panel, a_elements * p->a_bytes);
+                          step.a_strip * plan->kt + step.p, a_elements, a_panel,
+                          a_elements * p->a_bytes);
         if (step.load_b)
             operand_fetch(&b, step.read_b, (int64_t)jk_plan_b_place(plan, &step) / p->b_bytes,
-                          b_elements, b_panel, b_elements * p->b_bytes);
+                          step.b_strip * plan->kt + step.p, b_elements, b_panel,
+                          b_elements * p->b_bytes);
         operand_use(&a, page, s, step.a_slot, a_panel, step.load_a, a_elements * p->a_bytes);
         if (plan->b_slots == 0)
             check_gram_step(&step);
