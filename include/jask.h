@@ -715,11 +715,13 @@ JASK_API jask_status jask_dot_backward_plan(jask_context *ctx, const jask_array 
  *  vector, in units of the rounding error to be expected (runtime/verify_verdict.c has the formula). */
 typedef struct jask_verification {
     size_t struct_size;
-    int passed;        /**< max_z <= 8 and rms_z <= 5 */
-    double max_z;      /**< largest |z| over all rows; infinite where a row must be finite and is
+    int passed;   /**< max_z <= 8 and rms_z <= 5 */
+    double max_z; /**< largest |z| over all rows; infinite where a row must be finite and is
                                 not, or the other way round */
-    double rms_z;      /**< root mean square of z */
-    int64_t worst_row; /**< the one with max_z; -1 when no row could be checked */
+    double rms_z; /**< root mean square of z */
+    int64_t
+        worst_row; /**< the one with max_z, of batches counted on from one to the next; -1 when no
+                            row could be checked */
     double relative_error; /**< estimated Frobenius norm of the error over that of D */
     double seconds;
     uint64_t file_read_bytes;
@@ -728,11 +730,12 @@ typedef struct jask_verification {
 } jask_verification;
 
 /** Check D = alpha * op(A) * op(B) + beta * C by Freivalds' method: D x against A (B x) for a random
- *  vector x, in f64, streaming each file once on the CPU, by code that shares nothing with the
- *  pipeline. A wrong tile, a missing slab or a single badly wrong element shows; rounding does not.
+ *  vector x, in f64, streaming each file once on the CPU (an operand that serves several batches once for
+ *  each), by code that shares nothing with the pipeline. A wrong tile, a missing slab or a single badly
+ *  wrong element, or part of a complex one, shows; rounding does not. Shapes are as in jask_matmul.
  *  `args` as for the product (output is ignored). Uses at most the context's budget.
  *  @return JASK_OK also when the check fails (look at `passed`); ARG, CONFIG, IO, NOMEM, CANCELED;
- *          UNSUPPORTED for complex numbers and for batches; FORMAT: a file has become shorter. */
+ *          UNSUPPORTED: types that make no product, batches in Fortran order; FORMAT: a file has become shorter. */
 JASK_API jask_status jask_dot_verify(jask_context *ctx, const jask_array *a, const jask_array *b,
                                      const jask_array *d, const jask_dot_args *args,
                                      jask_verification *out, size_t struct_size, jask_error *err);

@@ -16,39 +16,49 @@
 typedef struct check {
     jask_context *ctx;
     jask_dot_args args;
-    jk_matrix a, b, c, d;
+    jk_batches batches;
+    jk_matrix first[JK_ARRAYS]; /* of the first batch, */
+    jk_matrix now[JK_ARRAYS];   /* and of the one that is checked */
+    jk_verify_matrix from[JK_ARRAYS];
+    int64_t batch;
     jask_dtype dtype;  /* that elements are read in */
     jask_dtype output; /* see jk_verify_job */
-    bool vectors;      /* both operands are */
     double start, told;
     _Atomic uint64_t bytes;
 } check;
 
-/* A matrix as the stream reads it. */
-typedef struct reader {
-    const jk_matrix *matrix;
-    _Atomic uint64_t *bytes;
-} reader;
-
 static jask_status read_window(void *user, const jk_window *window, void *dst, int64_t ld_elems,
                                jask_error *err)
 {
-    const reader *from = user;
+    const jk_verify_matrix *from = user;
     return jk_matrix_read(from->matrix, window, dst, ld_elems, from->bytes, err);
 }
 
-static jk_verify_source source_of(reader *from)
+static jk_verify_source source_of(check *c, int array)
 {
+    jk_verify_matrix *from = &c->from[array];
     const jk_matrix *m = from->matrix;
-    return (jk_verify_source){read_window, from, m->rows, m->cols, m->trans};
+    if (c->dtype != JASK_C64 && c->dtype != JASK_C128)
+        return (jk_verify_source){read_window, from, m->rows, m->cols, m->trans};
+    return array == JK_ARRAY_B ? jk_verify_blocks(from) : jk_verify_pairs(from);
+}
+
+static void turn(void *user, int64_t batch)
+{
+    check *c = user;
+    c->batch = batch;
+    for (int i = 0; i < JK_ARRAYS; i++)
+        c->now[i] = c->batches.count > 0 ? jk_batch_matrix(&c->batches, i, &c->first[i], batch)
+                                         : c->first[i];
 }
 
 static jask_status tell(void *user, double done, double total, jask_error *err)
 {
     check *c = user;
     double now = jk_clock_seconds();
-    double fraction = done / total, seconds = now - c->start;
-    int64_t rows = c->d.rows;
+    double fraction = ((double)c->batch + done / total) / (double)c->batches.count;
+    double seconds = now - c->start;
+    int64_t rows = c->batches.count * jk_wanted_rows(&c->first[JK_ARRAY_A]);
     jask_progress progress = {
         .struct_size = sizeof progress,
         .steps_done = (int64_t)(fraction * (double)rows),
@@ -58,98 +68,97 @@ static jask_status tell(void *user, double done, double total, jask_error *err)
         .seconds = seconds,
         .seconds_left = fraction > 0 ? seconds / fraction - seconds : -1,
     };
-    if (done < total && now - c->told < PROGRESS_SECONDS)
+    if (fraction < 1 && now - c->told < PROGRESS_SECONDS)
         return JASK_OK;
     c->told = now;
     return jk_context_progress(c->ctx, &progress, err);
 }
 
-static jask_status check_matrix(const jk_matrix *m, const char *what, const char *why, int64_t rows,
-                                int64_t cols, jask_error *err)
+/* Elements are read in the type of the sums, or a wider one. */
+static jask_status choose_types(check *c, jask_dtype of_d, bool one_sum, jask_error *err)
 {
-    if (jk_wanted_rows(m) != rows || jk_wanted_cols(m) != cols)
-        return jk_fail(err, JASK_ERR_ARG,
-                       "cannot verify: %s '%s' is %" PRId64 " x %" PRId64 ", but must be %" PRId64
-                       " x %" PRId64 " %s",
-                       what, m->path, jk_wanted_rows(m), jk_wanted_cols(m), rows, cols, why);
+    const jk_device_info nothing = {.name = ""};
+    jk_matrix *m = c->first;
+    jk_product_types types;
+    jask_status st = jk_product_types_of(m[JK_ARRAY_A].dtype, m[JK_ARRAY_B].dtype, of_d, one_sum,
+                                         &nothing, &types, err);
+    if (st)
+        return st;
+    c->dtype = types.compute;
+    c->output = types.output != types.compute ? types.output : JASK_DTYPE_NONE;
+    for (int i = 0; i < JK_ARRAYS; i++)
+        m[i].memory = c->dtype;
     return JASK_OK;
 }
 
-/* A matrix, or a vector where `lacks` says that it is one. */
-static jask_status take_matrix(const jask_array *array, jk_lacks lacks, int transpose,
-                               const char *what, jk_matrix *out, jask_error *err)
+static jask_status take_factors(check *c, const jask_array *a, const jask_array *b, jk_lacks lacks,
+                                jask_error *err)
 {
-    int dims = 2 - lacks.rows - lacks.cols;
-    jk_operand op;
-    jask_status st;
-    if (array->layout.ndim != dims)
-        return jk_fail(err, JASK_ERR_UNSUPPORTED,
-                       "cannot verify: %s '%s' has %d dimensions, not %d; batches are not checked",
-                       what, array->path, array->layout.ndim, dims);
-    st = jk_operand_of(array, lacks, transpose != 0, what, &op, err);
+    jk_matrix *m = c->first;
+    bool turn_a = c->args.transpose_a != 0 && !lacks.rows;
+    bool turn_b = c->args.transpose_b != 0 && !lacks.cols;
+    jk_operand of_a, of_b;
+    jask_status st = jk_operand_of(a, (jk_lacks){.rows = lacks.rows}, turn_a, "A", &of_a, err);
     if (!st)
-        *out = op.matrix;
-    return st;
+        st = jk_operand_of(b, (jk_lacks){.cols = lacks.cols}, turn_b, "B", &of_b, err);
+    if (st)
+        return st;
+    m[JK_ARRAY_A] = of_a.matrix;
+    m[JK_ARRAY_B] = of_b.matrix;
+    m[JK_ARRAY_A].conj = c->args.transpose_a == JASK_CONJUGATE_TRANSPOSE;
+    m[JK_ARRAY_B].conj = c->args.transpose_b == JASK_CONJUGATE_TRANSPOSE;
+    st = jk_check_inner(&m[JK_ARRAY_A], &m[JK_ARRAY_B], err);
+    return st ? st : jk_batches_of(&of_a, &of_b, &c->batches, err);
 }
 
-/* Elements are read in the type of the sums, or a wider one. */
-static jask_status choose_types(check *c, jask_error *err)
+/* C and D have the shape of the product. */
+static jask_status take_result(check *c, int which, const jask_array *array, jk_lacks lacks,
+                               int ndim, const int64_t *shape, jask_error *err)
 {
-    const jk_device_info nothing = {.name = ""};
-    jk_product_types types;
-    bool one_sum = jk_wanted_rows(&c->d) == 1 && jk_wanted_cols(&c->d) == 1 && c->vectors;
-    jask_status st =
-        jk_product_types_of(c->a.dtype, c->b.dtype, c->d.dtype, one_sum, &nothing, &types, err);
+    const char *what = which == JK_ARRAY_C ? "C" : "D";
+    uint64_t elements = (uint64_t)jk_wanted_rows(&c->first[JK_ARRAY_A]) *
+                        (uint64_t)jk_wanted_cols(&c->first[JK_ARRAY_B]);
+    jk_operand op;
+    jask_status st = jk_check_shape(array, what, "the product", ndim, shape, err);
+    if (!st)
+        st = jk_operand_of(array, lacks, false, what, &op, err);
     if (st)
-        return jk_fail_in(err, st, "cannot verify");
-    if (types.compute != JASK_F32 && types.compute != JASK_F64)
-        return jk_fail(err, JASK_ERR_UNSUPPORTED,
-                       "cannot verify: A '%s' and B '%s' make a product in %s, and the check knows "
-                       "real numbers only",
-                       c->a.path, c->b.path, jask_dtype_name(types.compute));
-    c->dtype = types.compute;
-    c->output = types.output != types.compute ? types.output : JASK_DTYPE_NONE;
-    c->a.memory = c->b.memory = c->c.memory = c->d.memory = c->dtype;
+        return st;
+    c->first[which] = op.matrix;
+    jk_batches_set_dense(&c->batches, which, elements * jask_dtype_size(op.matrix.dtype));
     return JASK_OK;
 }
 
 static jask_status take_arrays(check *c, const jask_array *a, const jask_array *b,
                                const jask_array *d, jask_error *err)
 {
-    static const char why_b[] = "to have as many rows as A has columns";
-    static const char why_d[] = "to be the product";
     bool with_c = c->args.beta != 0;
-    jk_lacks of_a, of_b, lacks;
+    int64_t shape[JASK_MAX_DIMS], m, n;
+    int ndim;
     jask_status st;
     if (!isfinite(c->args.alpha) || !isfinite(c->args.beta))
-        return jk_fail(err, JASK_ERR_ARG, "cannot verify: alpha and beta must be finite numbers");
+        return jk_fail(err, JASK_ERR_ARG, "alpha and beta must be finite numbers");
     if (!a || !b || !d || (with_c && !c->args.c))
-        return jk_fail(err, JASK_ERR_ARG, "cannot verify: %s is NULL",
+        return jk_fail(err, JASK_ERR_ARG, "%s is NULL",
                        !a   ? "A"
                        : !b ? "B"
                        : !d ? "D"
                             : "beta is not 0 and C");
-    of_a = (jk_lacks){.rows = a->layout.ndim == 1};
-    of_b = (jk_lacks){.cols = b->layout.ndim == 1};
-    lacks = (jk_lacks){.rows = of_a.rows, .cols = of_b.cols};
-    c->vectors = lacks.rows && lacks.cols;
-    st = take_matrix(a, of_a, of_a.rows ? 0 : c->args.transpose_a, "A", &c->a, err);
-    if (!st)
-        st = take_matrix(b, of_b, of_b.cols ? 0 : c->args.transpose_b, "B", &c->b, err);
-    if (!st)
-        st = take_matrix(d, lacks, 0, "D", &c->d, err);
-    if (!st && with_c)
-        st = take_matrix(c->args.c, lacks, 0, "C", &c->c, err);
-    if (!st)
-        st = choose_types(c, err);
+    jk_lacks lacks = {.rows = a->layout.ndim == 1, .cols = b->layout.ndim == 1};
+    st = take_factors(c, a, b, lacks, err);
     if (st)
         return st;
-    int64_t m = jk_wanted_rows(&c->a), k = jk_wanted_cols(&c->a), n = jk_wanted_cols(&c->b);
-    st = check_matrix(&c->b, "B", why_b, k, n, err);
+    m = jk_wanted_rows(&c->first[JK_ARRAY_A]);
+    n = jk_wanted_cols(&c->first[JK_ARRAY_B]);
+    st = jk_product_shape(&c->batches, lacks, m, n, &ndim, shape, err);
     if (!st)
-        st = check_matrix(&c->d, "D", why_d, m, n, err);
+        st = take_result(c, JK_ARRAY_D, d, lacks, ndim, shape, err);
     if (!st && with_c)
-        st = check_matrix(&c->c, "C", why_d, m, n, err);
+        st = take_result(c, JK_ARRAY_C, c->args.c, lacks, ndim, shape, err);
+    if (!st)
+        st = choose_types(c, d->layout.dtype, m == 1 && n == 1 && lacks.rows && lacks.cols, err);
+    for (int i = 0; i < JK_ARRAYS; i++)
+        c->from[i] = (jk_verify_matrix){&c->now[i], &c->bytes};
     return st;
 }
 
@@ -168,26 +177,36 @@ static void take_args(check *c, const jask_dot_args *args)
 static double input_unit(const check *c)
 {
     bool tf32 = jk_context_tf32(c->ctx) && jk_context_device(c->ctx)->info.tf32;
-    return tf32 && c->a.dtype == JASK_F32 && c->b.dtype == JASK_F32 ? 0x1p-11 : 0;
+    const jk_matrix *m = c->first;
+    return tf32 && m[JK_ARRAY_A].dtype == JASK_F32 && m[JK_ARRAY_B].dtype == JASK_F32 ? 0x1p-11 : 0;
+}
+
+/* The type of the parts of complex numbers. */
+static jask_dtype real_type(jask_dtype dtype)
+{
+    return dtype == JASK_C64 ? JASK_F32 : dtype == JASK_C128 ? JASK_F64 : dtype;
 }
 
 static jask_status run_check(check *c, jask_verification *out, jask_error *err)
 {
-    reader a = {&c->a, &c->bytes}, b = {&c->b, &c->bytes};
-    reader d = {&c->d, &c->bytes}, add = {&c->c, &c->bytes};
+    int64_t parts = real_type(c->dtype) != c->dtype ? 2 : 1;
+    turn(c, 0);
     jk_verify_job job = {
-        .dtype = c->dtype,
-        .output = c->output,
-        .m = jk_wanted_rows(&c->a),
-        .n = jk_wanted_cols(&c->b),
-        .k = jk_wanted_cols(&c->a),
+        .batches = c->batches.count,
+        .turn = turn,
+        .dtype = real_type(c->dtype),
+        .output = real_type(c->output),
+        /* No batch has no rows. */
+        .m = c->batches.count > 0 ? jk_wanted_rows(&c->now[JK_ARRAY_A]) : 0,
+        .n = parts * jk_wanted_cols(&c->now[JK_ARRAY_B]),
+        .k = parts * jk_wanted_cols(&c->now[JK_ARRAY_A]),
         .alpha = c->args.alpha,
         .beta = c->args.beta,
         .input_unit = input_unit(c),
-        .a = source_of(&a),
-        .b = source_of(&b),
-        .d = source_of(&d),
-        .c = source_of(&add),
+        .a = source_of(c, JK_ARRAY_A),
+        .b = source_of(c, JK_ARRAY_B),
+        .c = source_of(c, JK_ARRAY_C),
+        .d = source_of(c, JK_ARRAY_D),
         .memory_bytes = jk_context_cpu_budget(c->ctx),
         .tick = tell,
         .tick_user = c,
@@ -207,7 +226,9 @@ jask_status jask_dot_verify(jask_context *ctx, const jask_array *a, const jask_a
     c.told = c.start;
     take_args(&c, args);
     st = take_arrays(&c, a, b, d, err);
-    if (!st)
+    if (st)
+        jk_fail_in(err, st, "cannot verify");
+    else
         st = run_check(&c, &found, err);
     if (!st) {
         found.seconds = jk_clock_seconds() - c.start;

@@ -30,7 +30,8 @@ void jk_verify_columns(const double *a, const double *u, const double *v, int64_
 /* What to check. */
 
 /* A matrix to read: rows x cols as it is stored; `trans` says that its transpose is wanted. `read`
- * fills dst with a window of the stored form, in this machine's byte order. */
+ * fills dst with a window of the stored form, in this machine's byte order. Where extents are even,
+ * windows begin and end at even places. */
 typedef struct jk_verify_source {
     jask_status (*read)(void *user, const jk_window *window, void *dst, int64_t ld_elems,
                         jask_error *err);
@@ -40,6 +41,10 @@ typedef struct jk_verify_source {
 } jk_verify_source;
 
 typedef struct jk_verify_job {
+    /* Products of these extents, one after the other, 0 is 1; `turn` (may be NULL for one) is called
+     * before each, and then the sources are those of that batch. */
+    int64_t batches;
+    void (*turn)(void *user, int64_t batch);
     jask_dtype dtype;  /* f32 or f64: of elements as they are read, and of sums */
     jask_dtype output; /* that D was rounded to at the end, where that is narrower; else NONE */
     int64_t m, n, k;
@@ -48,10 +53,23 @@ typedef struct jk_verify_job {
     jk_verify_source a, b, d;
     jk_verify_source c;    /* read only when beta is not 0 */
     uint64_t memory_bytes; /* less is taken when it is not needed; 4096 in any case */
-    /* Called after every piece with the elements read so far and in all; non-zero stops. */
+    /* Called after every piece with the elements read so far and in all, of one batch; non-zero
+     * stops. */
     jask_status (*tick)(void *user, double done, double total, jask_error *err);
-    void *tick_user;
+    void *tick_user; /* of turn, too */
 } jk_verify_job;
+
+/* verify_pairs.c: complex matrices as sources of real ones. */
+
+/* Where a source reads; `bytes` counts. */
+typedef struct jk_verify_matrix {
+    const jk_matrix *matrix;
+    _Atomic uint64_t *bytes;
+} jk_verify_matrix;
+
+/* Of A, C and D: real and imaginary parts along the rows of what is wanted. Of B: each element is four. */
+jk_verify_source jk_verify_pairs(jk_verify_matrix *from);
+jk_verify_source jk_verify_blocks(jk_verify_matrix *from);
 
 /* verify_probe.c: do rounding errors add up like noise? */
 

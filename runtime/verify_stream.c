@@ -182,14 +182,20 @@ static jask_status add_window(stream *s, const pass *p, const jk_window *at, jas
     return s->job->tick(s->job->tick_user, s->done, s->total, err);
 }
 
+/* So that what lies in pairs is not cut between. */
+static int64_t whole_pairs(int64_t count)
+{
+    return count > 1 ? count / 2 * 2 : count;
+}
+
 /* Windows follow one another so that every row meets its columns in ascending order. */
 static jask_status run_pass(stream *s, const pass *p, jask_error *err)
 {
     bool trans = p->m->source->trans;
     int64_t first_row = trans ? p->col : p->row, rows = trans ? p->cols : p->rows;
     int64_t first_col = trans ? p->row : p->col, cols = trans ? p->rows : p->cols;
-    int64_t width = jk_min(cols, jk_max(1, s->window_elems / WINDOW_ROWS));
-    int64_t height = width > 0 ? s->window_elems / width : 0;
+    int64_t width = jk_min(cols, whole_pairs(jk_max(1, s->window_elems / WINDOW_ROWS)));
+    int64_t height = width > 0 ? whole_pairs(s->window_elems / width) : 0;
     for (int64_t r = 0; r < rows; r += height)
         for (int64_t c = 0; c < cols; c += width) {
             jk_window at = {first_row + r, first_col + c, jk_min(rows - r, height),
@@ -282,7 +288,7 @@ static jask_status share_memory(stream *s, jask_error *err)
     int64_t block_bytes =
         (job->beta != 0 ? BLOCK_ARRAYS_C : BLOCK_ARRAYS) * (int64_t)sizeof(double);
     double *next;
-    s->chunk = jk_max(1, jk_min(job->k, quarter / chunk_bytes));
+    s->chunk = jk_max(1, jk_min(job->k, whole_pairs(quarter / chunk_bytes)));
     s->block = jk_min(job->m, (bytes - window - s->chunk * chunk_bytes) / block_bytes);
     bytes = window + s->chunk * chunk_bytes + s->block * block_bytes;
     s->memory = malloc((size_t)bytes);

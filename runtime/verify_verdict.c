@@ -59,6 +59,7 @@ typedef struct verdict {
     double unit, tiny, largest;      /* of the type: roundoff, least denormal, largest number */
     double output_unit, output_tiny; /* of the type that D was rounded to at the end; else 0 */
     double check_chain;              /* roundings of the check itself */
+    int64_t rows_before;             /* of earlier batches */
     int64_t checked, unchecked, worst_row;
     double max_z, z_squares, r_squares, d_squares;
 } verdict;
@@ -135,7 +136,7 @@ static void judge(void *user, int64_t row, const jk_verify_row_sums *sums,
     v->d_squares += isinf(z) ? 0 : sums->d_squares;
     if (v->worst_row < 0 || z > v->max_z) {
         v->max_z = z;
-        v->worst_row = row;
+        v->worst_row = v->rows_before + row;
     }
 }
 
@@ -196,7 +197,13 @@ jask_status jk_verify_run(const jk_verify_job *job, jask_verification *out, jask
         .worst_row = -1,
     };
     set_output(&v, job->output);
-    jask_status st = jk_verify_stream(&used, judge, &v, err);
+    jask_status st = JASK_OK;
+    for (int64_t i = 0; !st && i < jk_max(1, job->batches); i++) {
+        if (job->turn)
+            job->turn(job->tick_user, i);
+        st = jk_verify_stream(&used, judge, &v, err);
+        v.rows_before += job->m;
+    }
     if (!st)
         write_verdict(&v, out);
     return st;

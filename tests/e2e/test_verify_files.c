@@ -109,12 +109,9 @@ Test(verify_files, arguments_that_do_not_fit_are_refused_by_name)
         const jask_dot_args *args;
         const char *said;
     } cases[] = {
-        {NULL, b, d, &plain, "A is NULL"},
-        {a, NULL, d, &plain, "B is NULL"},
-        {a, b, NULL, NULL, "D is NULL"},
-        {a, b, d, &with_c, "C is NULL"},
-        {a, b, d, &turned, "47 x 83, but must be 61 x 83"},
-        {a, b, a, &plain, "D '"},
+        {NULL, b, d, &plain, "A is NULL"},     {a, NULL, d, &plain, "B is NULL"},
+        {a, b, NULL, NULL, "D is NULL"},       {a, b, d, &with_c, "C is NULL"},
+        {a, b, d, &turned, "is 47 x 61, B '"}, {a, b, a, &plain, "D '"},
         {a, b, d, &endless, "finite"},
     };
     for (size_t q = 0; q < sizeof cases / sizeof *cases; q++) {

@@ -102,6 +102,7 @@ def random_problem(rng, number):
         options += ['--alpha', str(alpha), '--beta', str(beta), '--c', write(rng, 'c', c)]
         product = (alpha * product + beta * c).astype(kind)
     files = write(rng, 'a', a), write(rng, 'b', b)
+    options += ['--verify'] * (number % 3 == 0)
     what = (number, a.shape, b.shape, options)
     succeeds(*files, '-o', 'd.npy', *options)
     d = np.load('d.npy')
