@@ -26,6 +26,8 @@ uint32_t jk_probe_word(uint32_t seed, uint32_t index)
 DEFINE_AXPBY(jk_axpby_f32, float, fmaf)
 DEFINE_AXPBY(jk_axpby_f64, double, fma)
 
+/* The fast twins of what follows, in host_halves.c, have their own ways to the bits of a float: no comparison
+ * of the two would test what they had in common. */
 static float f32_of_bits(uint32_t bits)
 {
     float x;
