@@ -300,5 +300,5 @@ jask_status jk_array_check_unchanged(const jask_array *array, jask_error *err)
 bool jk_array_same_file(const jask_array *a, const jask_array *b)
 {
     const jk_file *x = jk_array_file(a), *y = jk_array_file(b);
-    return x->dev == y->dev && x->ino == y->ino;
+    return jk_file_same(x, y);
 }

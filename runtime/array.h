@@ -3,6 +3,7 @@
 #define JK_RUNTIME_ARRAY_H
 
 #include "common/base.h"
+#include "runtime/drop_behind.h"
 #include "runtime/file.h"
 
 #include <pthread.h>
@@ -61,8 +62,9 @@ typedef struct jk_matrix {
     bool trans;
     jask_dtype memory; /* the type of its elements in memory, one that holds them; NONE: dtype */
     bool conj;         /* they are conjugated on the way */
-    const jk_parts *parts; /* where it is several: offset is that of the first. NULL: it is one */
-    jk_direct *direct;     /* reads go around the page cache; NULL: through it */
+    const jk_parts *parts;  /* where it is several: offset is that of the first. NULL: it is one */
+    jk_direct *direct;      /* reads go around the page cache; NULL: through it */
+    jk_drop_behind *behind; /* hears of what is read; may be NULL */
 } jk_matrix;
 
 /* Whether a C, which may be none, is turned on its way to the tile: that takes a buffer. */

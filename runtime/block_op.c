@@ -216,20 +216,38 @@ static void fill_report(const jk_block_op *op, const jk_run_stats *stats, double
     jk_struct_out(out, size, &report, sizeof report);
 }
 
+/* Inputs that memory cannot hold do not stay in the page cache. */
+static void open_behind(jk_block_op *op, jk_drop_behind *behind)
+{
+    const jk_file *files[JK_BLOCKS_INPUTS];
+    bool outgrown[JK_BLOCKS_INPUTS];
+    for (int i = 0; i < JK_BLOCKS_INPUTS; i++)
+        files[i] = op->job.input[i].file;
+    if (!jk_outgrow_memory(op->ctx, files, JK_BLOCKS_INPUTS, outgrown))
+        return;
+    for (int i = 0; i < JK_BLOCKS_INPUTS; i++)
+        if (outgrown[i])
+            op->job.input[i].behind =
+                jk_drop_behind_open(behind, JK_BLOCKS_INPUTS, files[i], op->job.input[i].offset);
+}
+
 jask_status jk_block_op_run(jk_block_op *op, jask_array *result, jask_report *report,
                             jask_error *err)
 {
     double start = jk_clock_seconds(), computed, done;
     uint64_t read_before, written_before, read_after, written_after;
     jk_run_stats stats = {0};
+    jk_drop_behind behind[JK_BLOCKS_INPUTS] = {{0}};
     jask_status st;
     log_plan(op);
     jk_process_disk_bytes(&read_before, &written_before);
     st = op->trace
              ? jk_trace_open(op->trace, jk_context_io_threads(op->ctx), start, &op->job.trace, err)
              : JASK_OK;
+    open_behind(op, behind);
     if (!st)
         st = jk_blocks_run(&op->job, &stats, err);
+    jk_drop_behind_close(behind, JK_BLOCKS_INPUTS);
     for (size_t i = 0; !st && i < sizeof op->read / sizeof *op->read; i++)
         if (op->read[i])
             st = jk_array_check_unchanged(op->read[i], err);

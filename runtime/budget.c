@@ -1,6 +1,6 @@
 #include "runtime/budget.h"
 
-#include "runtime/file.h"
+#include "runtime/log.h"
 #include "runtime/system.h"
 
 /* Scratch lies in RAM only where the user allows it, and only then is it looked at before its first
@@ -71,4 +71,47 @@ jask_status jk_budget_explain(const jk_budget *b, const jask_context *ctx, jask_
         "is cut to 0.8 of what that leaves",
         jk_context_about(b->result_bytes, taken), jk_context_about(b->available_bytes, available),
         b->source);
+}
+
+/* Where the file is first, so that it counts once. */
+static int first_of(const jk_file *const *files, int i)
+{
+    int first = 0;
+    while (!files[first] || !jk_file_same(files[first], files[i]))
+        first++;
+    return first;
+}
+
+/* The bytes of a file and of all smaller ones. */
+static uint64_t bytes_up_to(const jk_file *const *files, int count, int i)
+{
+    uint64_t bytes = 0;
+    int mine = first_of(files, i);
+    for (int j = 0; j < count; j++)
+        if (files[j] && first_of(files, j) == j &&
+            (files[j]->bytes < files[i]->bytes ||
+             (files[j]->bytes == files[i]->bytes && j <= mine)))
+            bytes += files[j]->bytes;
+    return bytes;
+}
+
+bool jk_outgrow_memory(jask_context *ctx, const jk_file *const *files, int count, bool *out)
+{
+    uint64_t available = 0, bytes = 0, budget = jk_context_cpu_budget(ctx);
+    char source[256], inputs[32], free_text[32];
+    bool known = jask_available_memory(&available, source, sizeof source, NULL) == JASK_OK;
+    available -= available < budget ? available : budget;
+    for (int i = 0; i < count; i++) {
+        uint64_t up_to = files[i] ? bytes_up_to(files, count, i) : 0;
+        out[i] = known && up_to > available;
+        bytes = up_to > bytes ? up_to : bytes;
+    }
+    if (!known || bytes <= available)
+        return false;
+    jk_log_write(jk_context_log(ctx), JASK_LOG_INFO,
+                 "inputs of %s do not fit in the %s left beside the budget (%s): what is read of "
+                 "the largest does not stay in the page cache",
+                 jask_format_size(bytes, inputs, sizeof inputs),
+                 jask_format_size(available, free_text, sizeof free_text), source);
+    return true;
 }

@@ -3,6 +3,7 @@
 #define JK_RUNTIME_BUDGET_H
 
 #include "runtime/context.h"
+#include "runtime/file.h"
 
 typedef struct jk_budget {
     uint64_t bytes; /* on the device that computes */
@@ -28,5 +29,12 @@ jask_status jk_budget_of(jask_context *ctx, const jk_result_place *place, jk_bud
 /* Where a budget turned out too small, put in front of err's message what had cut it. Returns
  * BUDGET. */
 jask_status jk_budget_explain(const jk_budget *budget, const jask_context *ctx, jask_error *err);
+
+/* Which of these files (NULLs allowed; the same one may be there several times) the memory beside the
+ * budget cannot hold until they are read again: what the page cache takes of them pushes out something
+ * else, for nothing. The smaller ones come first, for they are the ones that more passes are made over.
+ * Page cache of others counts as memory that can be had: the next run shall find what fits, and
+ * what goes for it is the system's choice. Returns whether there are any. */
+bool jk_outgrow_memory(jask_context *ctx, const jk_file *const *files, int count, bool *out);
 
 #endif

@@ -41,6 +41,11 @@ jask_status jk_file_adopt(int fd, const char *name, jk_file *out, jask_error *er
 jask_status jk_file_reopen(const jk_file *file, jk_file *out, jask_error *err);
 jask_status jk_file_sync(const jk_file *file, jask_error *err);
 
+static inline bool jk_file_same(const jk_file *x, const jk_file *y)
+{
+    return x->dev == y->dev && x->ino == y->ino;
+}
+
 /* What st_mode says a file is, "a directory"; NULL for a regular file. */
 const char *jk_file_kind(unsigned mode);
 
@@ -94,6 +99,9 @@ jask_status jk_direct_read(jk_direct *direct, uint64_t offset, void *dst, size_t
 /* How much of a file lies in the page cache, 0 to 1, by samples; 0 where the system does not say,
  * and for files too small to matter. */
 double jk_file_cached_share(const jk_file *file);
+
+/* The same of what lies around `offset` (64 pages from its own on), for files of any size. */
+double jk_file_cached_at(const jk_file *file, uint64_t offset);
 
 /* A part of a file in memory, shared: `data` is where the asked offset lies. */
 typedef struct jk_mapping {

@@ -111,23 +111,33 @@ jask_status jk_direct_read(jk_direct *direct, uint64_t offset, void *dst, size_t
     return st ? st : jk_file_read(file, offset + head + done, to + done, bytes - head - done, err);
 }
 
+/* Pages that one look is at. */
+#define LOOK 64
+
+double jk_file_cached_at(const jk_file *file, uint64_t offset)
+{
+    unsigned char resident[LOOK];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), left;
+    size_t pages, found = 0;
+    jk_mapping map;
+    offset -= offset % page;
+    left = offset < file->bytes ? (file->bytes - offset + page - 1) / page : 0;
+    pages = left < LOOK ? (size_t)left : LOOK;
+    if (pages == 0 || jk_file_map(file, offset, pages * page, false, &map, NULL))
+        return 0;
+    if (mincore(map.base, pages * page, resident) == 0)
+        for (size_t p = 0; p < pages; p++)
+            found += resident[p] & 1;
+    jk_file_unmap(&map);
+    return (double)found / (double)pages;
+}
+
 double jk_file_cached_share(const jk_file *file)
 {
-    enum { SAMPLES = 64, PAGES = 64 };
-    unsigned char resident[PAGES];
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uint64_t pages = file->bytes / page;
-    int64_t seen = 0, found = 0;
-    for (uint64_t i = 0; i < SAMPLES && pages >= SAMPLES * PAGES; i++) {
-        jk_mapping map;
-        if (jk_file_map(file, pages / SAMPLES * i * page, PAGES * page, false, &map, NULL))
-            continue;
-        if (mincore(map.base, PAGES * page, resident) == 0) {
-            seen += PAGES;
-            for (int p = 0; p < PAGES; p++)
-                found += resident[p] & 1;
-        }
-        jk_file_unmap(&map);
-    }
-    return seen > 0 ? (double)found / (double)seen : 0;
+    enum { SAMPLES = 64 };
+    uint64_t look = LOOK * (uint64_t)sysconf(_SC_PAGESIZE);
+    double found = 0;
+    for (uint64_t i = 0; i < SAMPLES && file->bytes >= SAMPLES * look; i++)
+        found += jk_file_cached_at(file, file->bytes / SAMPLES * i);
+    return found / SAMPLES;
 }

@@ -30,10 +30,10 @@ jask_status jk_matrix_of(const jask_array *array, bool transpose, const char *wh
 
 bool jk_matrix_is_transpose(const jk_matrix *a, const jk_matrix *b)
 {
-    return a->file && b->file && a->file->dev == b->file->dev && a->file->ino == b->file->ino &&
-           a->offset == b->offset && a->rows == b->rows && a->cols == b->cols &&
-           a->row_bytes == b->row_bytes && a->dtype == b->dtype && a->swap == b->swap &&
-           a->trans != b->trans && a->conj == b->conj && !a->parts && !b->parts;
+    return a->file && b->file && jk_file_same(a->file, b->file) && a->offset == b->offset &&
+           a->rows == b->rows && a->cols == b->cols && a->row_bytes == b->row_bytes &&
+           a->dtype == b->dtype && a->swap == b->swap && a->trans != b->trans &&
+           a->conj == b->conj && !a->parts && !b->parts;
 }
 
 /* A window as runs of bytes: whole rows that lie together on both sides are one. */
@@ -128,6 +128,7 @@ jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, voi
                                         : jk_file_read(matrix->file, offset, to, r.bytes, err);
         if (st)
             return st;
+        jk_drop_behind_add(matrix->behind, offset, r.bytes);
         if (matrix->swap)
             jk_dtype_swap(to, elems, matrix->dtype);
         if (memory != matrix->dtype)

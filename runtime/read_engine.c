@@ -1,7 +1,7 @@
 #include "runtime/read_engine.h"
 
+#include "runtime/budget.h"
 #include "runtime/dtype.h"
-#include "runtime/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,49 +19,17 @@ typedef struct engine {
 /* Under `auto`, a file that the page cache holds most of is read from there. */
 #define CACHED_ENOUGH 0.75
 
-static bool same_file(const jk_file *x, const jk_file *y)
-{
-    return x->dev == y->dev && x->ino == y->ino;
-}
-
-/* All inputs together, each file once. */
-static uint64_t input_bytes(const jk_product *product)
+/* Which of A, B and C of each product memory cannot hold. */
+static void look_at_memory(jask_context *ctx, const jk_product *product, bool *outgrown)
 {
     const jk_file *files[INPUTS * PRODUCTS];
-    uint64_t bytes = 0;
     int count = 0;
     for (const jk_product *p = product; p; p = p->other) {
-        const jk_file *of[INPUTS] = {p->a.file, p->b.file, p->c.file};
-        for (int i = 0; i < INPUTS; i++) {
-            bool seen = !of[i];
-            for (int j = 0; !seen && j < count; j++)
-                seen = same_file(of[i], files[j]);
-            if (!seen)
-                bytes += of[i]->bytes;
-            if (!seen)
-                files[count++] = of[i];
-        }
+        files[count++] = p->a.file;
+        files[count++] = p->b.file;
+        files[count++] = p->c.file;
     }
-    return bytes;
-}
-
-/* The page cache cannot hold the inputs until they are read again: what it takes of them pushes
- * out something else, for nothing. */
-static bool outgrow_memory(jask_context *ctx, const jk_product *product)
-{
-    uint64_t available, bytes = input_bytes(product), budget = jk_context_cpu_budget(ctx);
-    char source[256], inputs[32], free_text[32];
-    if (jask_available_memory(&available, source, sizeof source, NULL))
-        return false;
-    available -= available < budget ? available : budget;
-    if (bytes <= available)
-        return false;
-    jk_log_write(jk_context_log(ctx), JASK_LOG_INFO,
-                 "inputs of %s do not fit in the %s left beside the budget (%s): what is read in "
-                 "long runs goes around the page cache",
-                 jask_format_size(bytes, inputs, sizeof inputs),
-                 jask_format_size(available, free_text, sizeof free_text), source);
-    return true;
+    (void)jk_outgrow_memory(ctx, files, count, outgrown);
 }
 
 static void open_one(engine *e, jk_direct *direct, jk_matrix *matrix)
@@ -73,26 +41,33 @@ static void open_one(engine *e, jk_direct *direct, jk_matrix *matrix)
         snprintf(e->note, sizeof e->note, "%.255s", why.msg);
 }
 
-/* Whether to try at all; `*out_always`: even where it may not pay. */
-static bool goes_around(jask_context *ctx, const jk_product *product, bool *out_always)
+/* Under `auto`, an input goes around the page cache where memory cannot hold it and direct reads pay. */
+static bool goes_around(const char *word, const jk_matrix *input, size_t run, bool outgrown)
 {
-    const char *word = jk_context_io(ctx);
-    *out_always = strcmp(word, "direct") == 0;
-    return *out_always || (strcmp(word, "pread") != 0 && outgrow_memory(ctx, product));
+    if (strcmp(word, "auto") != 0)
+        return strcmp(word, "direct") == 0;
+    return outgrown && run >= JK_DIRECT_MIN && jk_file_cached_share(input->file) < CACHED_ENOUGH;
 }
 
 /* Point one product's matrices to what they are read with. */
-static void open_engine(engine *e, jk_product *product, bool around, bool always)
+static void open_engine(engine *e, jk_product *product, const char *word, const bool *outgrown,
+                        jk_drop_behind *behind)
 {
     jk_matrix *inputs[INPUTS] = {&product->a, &product->b, &product->c};
     *e = (engine){.direct = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
     for (int i = 0; i < INPUTS; i++) {
-        size_t run = inputs[i]->file ? jk_product_run_bytes(product, i) : 0;
-        e->inputs += run > 0;
-        if (around && run > 0 &&
-            (always ||
-             (run >= JK_DIRECT_MIN && jk_file_cached_share(inputs[i]->file) < CACHED_ENOUGH)))
-            open_one(e, &e->direct[i], inputs[i]);
+        jk_matrix *input = inputs[i];
+        size_t run = input->file ? jk_product_run_bytes(product, i) : 0;
+        if (run == 0)
+            continue;
+        e->inputs++;
+        if (goes_around(word, input, run, outgrown[i]))
+            open_one(e, &e->direct[i], input);
+        /* Beside direct reads only the ends of runs go through the page cache: few, and wanted again
+         * in the next pass. */
+        if (outgrown[i] && !input->direct)
+            input->behind =
+                jk_drop_behind_open(behind, INPUTS * PRODUCTS, input->file, input->offset);
     }
 }
 
@@ -116,20 +91,23 @@ jask_status jk_read_engine_run(const jk_product *product, jask_context *ctx, jk_
 {
     jk_product reading[PRODUCTS] = {*product};
     engine engines[PRODUCTS];
+    jk_drop_behind behind[INPUTS * PRODUCTS] = {{0}};
     int products = product->other ? 2 : 1, inputs = 0, direct = 0;
-    bool always, around = goes_around(ctx, product, &always);
+    bool outgrown[INPUTS * PRODUCTS];
     jask_status st;
+    look_at_memory(ctx, product, outgrown);
     if (product->other) {
         reading[1] = *product->other;
         reading[0].other = &reading[1];
     }
     for (int i = 0; i < products; i++) {
-        open_engine(&engines[i], &reading[i], around, always);
+        open_engine(&engines[i], &reading[i], jk_context_io(ctx), outgrown + i * INPUTS, behind);
         inputs += engines[i].inputs;
     }
     st = jk_pipeline_run(&reading[0], stats, err);
     for (int i = 0; i < products; i++)
         direct += close_engine(&engines[i]);
+    jk_drop_behind_close(behind, INPUTS * PRODUCTS);
     if (st)
         return st;
     stats->io_engine = direct == 0 ? "pread" : direct == inputs ? "direct" : "mixed";

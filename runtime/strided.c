@@ -77,10 +77,12 @@ jask_status jk_strided_read(const jk_strided *array, const jk_box *box, void *ds
     size_t all = (size_t)r.count * r.bytes;
     atomic_fetch_add(bytes, all);
     for (int64_t i = 0; i < r.count; i++) {
-        jask_status st = jk_file_read(array->file, run_offset(array, box, &r, i),
-                                      (char *)dst + (size_t)i * r.bytes, r.bytes, err);
+        uint64_t offset = run_offset(array, box, &r, i);
+        jask_status st =
+            jk_file_read(array->file, offset, (char *)dst + (size_t)i * r.bytes, r.bytes, err);
         if (st)
             return st;
+        jk_drop_behind_add(array->behind, offset, r.bytes);
     }
     if (array->swap)
         jk_dtype_swap(dst, all / jask_dtype_size(array->dtype), array->dtype);

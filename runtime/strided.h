@@ -9,7 +9,8 @@
 
 /* Element (i0, i1, ...) of the space lies at offset + sum of i * stride * size. */
 typedef struct jk_strided {
-    const jk_file *file; /* NULL: there is no such array */
+    const jk_file *file;    /* NULL: there is no such array */
+    jk_drop_behind *behind; /* hears of what is read; may be NULL */
     const char *path;
     uint64_t offset;
     jask_dtype dtype;

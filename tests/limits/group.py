@@ -1,5 +1,7 @@
 """Memory control groups, v1 or v2, and cold files, for tests and benchmarks."""
 import contextlib
+import ctypes
+import mmap
 import os
 
 
@@ -56,3 +58,18 @@ def drop_cache(path):
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(fd)
+
+
+def cached_share(path):
+    """How much of a file lies in the page cache, 0 to 1."""
+    with open(path, 'rb') as file:
+        size = os.fstat(file.fileno()).st_size
+        # Writable, because ctypes takes the address of no other memory; what is written would be private.
+        with mmap.mmap(file.fileno(), size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE) as data:
+            pages = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
+            start = ctypes.c_char.from_buffer(data)
+            failed = ctypes.CDLL(None, use_errno=True).mincore(ctypes.byref(start), ctypes.c_size_t(size), pages)
+            del start
+            if failed:
+                raise OSError(ctypes.get_errno(), 'mincore', path)
+    return sum(page & 1 for page in pages.raw) / len(pages)

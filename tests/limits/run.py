@@ -314,10 +314,75 @@ def long_writes_keep_dirty_pages_few():
         os.rmdir(group)
 
 
+def cached_bytes(group):
+    """Page cache that is charged to the group."""
+    with open(os.path.join(group, 'memory.stat'), encoding='ascii') as stat:
+        return sum(int(line.split()[1]) for line in stat if line.startswith(('cache ', 'file ')))
+
+
+def run_beside(group, command, bystander):
+    """Run a command in the group after somebody there has read a file: its report, and the most page
+    cache of the group meanwhile."""
+    group_of.drop_cache(bystander)
+    subprocess.run(['cat', bystander], stdout=subprocess.DEVNULL, check=True, preexec_fn=group_of.enter(group))
+    run = subprocess.Popen(command + ['--json', '--no-sync'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, preexec_fn=group_of.enter(group))
+    peak = most_of(run, lambda pid: cached_bytes(group))
+    out, err = run.communicate()
+    assert run.returncode == 0, 'exit %d: %s%s' % (run.returncode, out, err)
+    return json.loads(out), peak
+
+
+def what_others_have_cached_stays():
+    """A product of 256 MiB and a sum of 512 MiB are read through the page cache in a group of 192 MiB: a file that was read
+    there before is still cached then, theirs are not, and the page cache does not fill the group, as it would."""
+    group = make_group(192 * MIB)
+    try:
+        inputs, thin, bystander = ['a.npy', 'b.npy'], 'thin.npy', 'bystander'
+        for path in inputs:
+            write_ones(path, 8192, 8192)
+        write_ones(thin, 8192, 16)
+        write_ones(bystander, 1024, 8192)
+        product = [GEMM, inputs[0], thin, '--io', 'pread', '-o', 'd.npy', '-b', '32MiB']
+        for command in product, [ADD] + inputs + ['-o', 'd.npy', '-b', '32MiB']:
+            for path in inputs:
+                group_of.drop_cache(path)
+            report, peak = run_beside(group, command, bystander)
+            print('# %s: at most %.1f MiB cached, then %.2f of the other file, %.2f and %.2f of the inputs'
+                  % (report['op'], peak / MIB, *map(group_of.cached_share, [bystander] + inputs)))
+            assert report['disk_read_bytes'] >= 240 * MIB, 'the cache was not cold'
+            assert group_of.cached_share(bystander) >= 0.9
+            assert max(map(group_of.cached_share, inputs)) <= 0.1
+            assert peak <= 128 * MIB, '%.1f MiB cached' % (peak / MIB)
+    finally:
+        os.rmdir(group)
+
+
+def what_is_warm_or_fits_stays_warm():
+    """Inputs stay cached that fit, and so do those that were cached before, though they do not fit in the
+    group: the next run need not wait for the disk."""
+    group = make_group(192 * MIB)
+    try:
+        write_ones('small.npy', 1024, 4096)
+        write_ones('large.npy', 16384, 4096)
+        for name, cold in (('small.npy', True), ('large.npy', False)):
+            if cold:
+                group_of.drop_cache(name)
+            for _ in range(2):
+                run = subprocess.run([ADD, name, name, '-o', 'd.npy', '-b', '32MiB', '--json', '--no-sync'],
+                                     capture_output=True, text=True, check=True, preexec_fn=group_of.enter(group))
+                report = json.loads(run.stdout)
+                assert group_of.cached_share(name) >= 0.95, name
+            assert report['disk_read_bytes'] < MIB, report
+    finally:
+        os.rmdir(group)
+
+
 TESTS = [budgets_hold, memory_does_not_grow_with_k, files_far_larger_than_the_group,
          default_budget_keeps_to_the_group,
          inputs_that_do_not_fit_go_around_the_page_cache, long_streams_leave_no_page_tables,
          long_writes_keep_dirty_pages_few, long_sums_keep_dirty_pages_few,
+         what_others_have_cached_stays, what_is_warm_or_fits_stays_warm,
          a_result_in_memory_takes_its_part,
          every_form_of_input_takes_the_same_memory]
 tap.run(TESTS, 'limits')
