@@ -242,7 +242,8 @@ typedef struct jask_options {
     const char *io;            /**< JASK_IO; how inputs are read: "pread" (through the page cache),
                                        "direct" (around it, where the file system can) or "auto"
                                        (around it those that do not fit beside the budget and
-                                       are not there already). NULL: not set (auto) */
+                                       are not there already). Sums and reductions go through
+                                       it always. NULL: not set (auto) */
     const char *machine;       /**< JASK_MACHINE; what plans are made with instead of what is known
                                        of the device: KEY=NUMBER parted by commas, of flops,
                                        flops_f64, flops_tf32, flops_f16 (of f16 and bf16, where the

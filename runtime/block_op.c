@@ -264,6 +264,9 @@ jask_status jk_block_op_run(jk_block_op *op, jask_array *result, jask_report *re
     jk_trace_end(&op->job.trace, op->name, start, stats.note, sizeof stats.note);
     if (st)
         return st;
+    if (!stats.note[0] && strcmp(jk_context_io(op->ctx), "direct") == 0)
+        snprintf(stats.note, sizeof stats.note,
+                 "inputs are read through the page cache: direct reads are for products");
     jk_process_disk_bytes(&read_after, &written_after);
     stats.io.disk_read_bytes = read_after - read_before;
     stats.io.disk_write_bytes = written_after - written_before;

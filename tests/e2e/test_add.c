@@ -416,3 +416,27 @@ Test(add, a_plan_says_what_will_be_read)
     jask_array_close(a);
     jask_context_close(ctx);
 }
+
+Test(add, says_that_direct_reads_are_for_products)
+{
+    static const char *const words[] = {"auto", "pread", "direct"};
+    static const int64_t shape[] = {2};
+    static float ones[] = {1, 1};
+    jask_array *a = e2e_make("a.npy", JASK_F32, 1, shape, ones), *d;
+    for (int w = 0; w < 3; w++) {
+        jask_report report = {.struct_size = sizeof report};
+        jask_options options;
+        jask_context *ctx;
+        jask_options_init(&options, sizeof options);
+        options.memory_budget_bytes = 50000;
+        options.io = words[w];
+        cr_assert_eq(jask_context_open(&options, &ctx, NULL), JASK_OK);
+        cr_assert_eq(jask_add(ctx, a, a, NULL, &d, &report, NULL), JASK_OK);
+        cr_assert_str_eq(report.io_engine, "pread");
+        cr_assert_eq(strstr(report.note, "direct reads are for products") != NULL, w == 2, "%s: %s",
+                     words[w], report.note);
+        jask_array_close(d);
+        jask_context_close(ctx);
+    }
+    jask_array_close(a);
+}
