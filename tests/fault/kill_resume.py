@@ -15,12 +15,15 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 sys.dont_write_bytecode = True
 
+import advice  # noqa: E402
 import tap  # noqa: E402
 
 GEMM = os.path.abspath(sys.argv[1])
 KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 50
 SEED = int(os.environ.get('JASK_TEST_SEED', time.time_ns() % 1000000))
 SIDE = 2000
+ENV = {k: v for k, v in os.environ.items() if not k.startswith('JASK_')}
+ENV = advice.taken({**ENV, 'OPENBLAS_NUM_THREADS': '1'}, os.path.join(os.path.dirname(GEMM), 'jask-info'))
 FILES = ['c.npy.jask-journal', 'c.npy.jask-partial']
 
 
@@ -38,11 +41,9 @@ def write_random(path, seed):
 
 
 def start(output, *options):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith('JASK_')}
-    environment['OPENBLAS_NUM_THREADS'] = '1'
     return subprocess.Popen([GEMM, 'a.npy', 'b.npy', '-o', output, '-b', '4MiB',
                              '--no-sync', '--json', '-d', 'host', *options],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
 
 
 def finish(process):
