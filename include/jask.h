@@ -479,7 +479,8 @@ typedef struct jask_plan_info {
     char planner[16];  /**< "auto", "bytes", "page" */
     int64_t m, n, k;
     int64_t bm, bn, bk;
-    int64_t tiles; /**< of the result; those of "joint" include sums that are added to later */
+    int64_t tiles; /**< of the result; those of "joint", and where sums stay in host memory,
+                        include sums that are added to later */
     int64_t steps;
     uint64_t h2d_bytes;
     int64_t h2d_pages;

@@ -8,7 +8,8 @@
  * more slots than panels, a row that begins at the turn finds those of several tiles. Where tiles meet their
  * panels in ascending order, whole blocks are found instead, and all below holds with those.
  *
- * Each group of tiles is such a walk by itself, over the group's part of the inner side. */
+ * Each group of tiles is such a walk by itself, over the group's part of the inner side; and so is each
+ * part of a plan with super-tiles. */
 #include "planner/internal.h"
 
 typedef struct side_view {
@@ -138,7 +139,8 @@ static void add_groups(const jk_plan *plan, int64_t times, const side_view *oute
     sum->pages[!side] += (jk_u128)times * inner_pages(plan, outer, inner);
 }
 
-jk_traffic jk_plan_traffic(const jk_plan *plan)
+/* Without super-tiles. */
+static jk_traffic walk_traffic(const jk_plan *plan)
 {
     int64_t group = jk_plan_group(plan), before = jk_plan_groups(plan) - 1; /* the last one */
     side_view outer = view_of(plan, outer_side(plan)), inner = view_of(plan, !outer_side(plan));
@@ -154,6 +156,24 @@ jk_traffic jk_plan_traffic(const jk_plan *plan)
     if (plan->b_slots == 0) /* B's panels are A's */
         traffic.bytes[JK_COLS] = traffic.pages[JK_COLS] = 0;
     return traffic;
+}
+
+static void add_part(void *user, int64_t times, const jk_plan *part)
+{
+    jk_traffic *sum = user, one = walk_traffic(part);
+    for (int side = JK_ROWS; side <= JK_COLS; side++) {
+        sum->bytes[side] += (jk_u128)times * one.bytes[side];
+        sum->pages[side] += (jk_u128)times * one.pages[side];
+    }
+}
+
+jk_traffic jk_plan_traffic(const jk_plan *plan)
+{
+    jk_traffic sum = {{0}, {0}};
+    if (plan->layer == 0)
+        return walk_traffic(plan);
+    jk_plan_each_part(plan, add_part, &sum);
+    return sum;
 }
 
 /* Rows of A (order IJ) that groups find in host memory: the next one, at the far or near end, those of the strips
@@ -177,6 +197,7 @@ jk_traffic jk_plan_reading(const jk_plan *plan, const jk_traffic *copies)
         if (side == outer_side(plan))
             length =
                 length * (uint64_t)jk_plan_groups(plan) - kept_length(plan, &view, strips[side]);
+        length *= (uint64_t)jk_plan_super_tiles(plan, !side);
         reading.bytes[side] = length * (uint64_t)plan->problem.k * view.element;
     }
     return reading;
@@ -211,17 +232,18 @@ bool jk_plan_set_counts(jk_plan *plan)
     jk_u128 read_a = elements_in(reading.bytes[JK_ROWS], size.a);
     jk_u128 read_b = elements_in(reading.bytes[JK_COLS], size.b);
     jk_u128 d = (jk_u128)p->m * (jk_u128)p->n, c = p->read_c ? d : 0;
-    jk_u128 tiles = (jk_u128)plan->mt * (jk_u128)plan->nt;
-    jk_u128 pages = traffic.pages[JK_ROWS] + traffic.pages[JK_COLS] + (p->read_c ? tiles : 0);
-    jk_u128 bytes[] = {up + c * size.c, d * size.c,
+    jk_u128 tiles = (jk_u128)plan->mt * (jk_u128)plan->nt, layers = (jk_u128)jk_plan_layers(plan);
+    jk_u128 pages = traffic.pages[JK_ROWS] + traffic.pages[JK_COLS];
+    pages += tiles * (layers - 1 + p->read_c);
+    jk_u128 bytes[] = {up + (c + d * (layers - 1)) * size.c, d * layers * size.c,
                        read_a * in_file.a + read_b * in_file.b + c * in_file.c, d * in_file.d};
-    jk_u128 counts[] = {tiles, pages};
+    jk_u128 counts[] = {tiles * layers, pages, tiles};
     if (!times_batches(p, bytes, 4, UINT64_MAX, bytes) ||
-        !times_batches(p, counts, 2, INT64_MAX, counts) || bytes[0] + bytes[1] > UINT64_MAX ||
-        counts[0] > (uint64_t)(INT64_MAX / plan->kt))
+        !times_batches(p, counts, 3, INT64_MAX, counts) || bytes[0] + bytes[1] > UINT64_MAX ||
+        counts[2] > (uint64_t)(INT64_MAX / plan->kt))
         return false;
     plan->tiles = plan->d2h_pages = (int64_t)counts[0];
-    plan->steps = plan->tiles * plan->kt;
+    plan->steps = (int64_t)counts[2] * plan->kt;
     plan->h2d_pages = (int64_t)counts[1];
     plan->h2d_bytes = (uint64_t)bytes[0];
     plan->d2h_bytes = (uint64_t)bytes[1];
@@ -258,11 +280,17 @@ uint64_t jk_plan_c_slot_bytes(const jk_plan *plan)
     return (uint64_t)slot_bytes(plan->bm, plan->bn, plan->problem.c_bytes, plan->slot_align);
 }
 
-/* A strip has all of k, so places lie side by side without gaps; the last strip may be narrow. */
+/* All of k, or of the deepest layer. */
+static int64_t strip_depth(const jk_plan *plan)
+{
+    return jk_min(jk_plan_strip_panels(plan) * plan->bk, plan->problem.k);
+}
+
+/* Strips are of one depth, so places lie side by side without gaps; the last strip may be narrow. */
 static uint64_t strips_bytes(const jk_plan *plan, int side, int64_t strips)
 {
     side_view view = view_of(plan, side);
-    return (uint64_t)edge(&view, strips) * (uint64_t)plan->problem.k * (uint64_t)view.element;
+    return (uint64_t)edge(&view, strips) * (uint64_t)strip_depth(plan) * (uint64_t)view.element;
 }
 
 uint64_t jk_plan_a_strips_bytes(const jk_plan *plan)
@@ -281,7 +309,8 @@ static uint64_t place(const jk_plan *plan, const jk_step *step, int side, int64_
 {
     side_view view = view_of(plan, side);
     int64_t width = edge(&view, strip + 1) - edge(&view, strip);
-    int64_t elements = strip * view.block * plan->problem.k + step->depth_start * width;
+    int64_t depth_start = jk_plan_strip_panel(plan, step) * plan->bk;
+    int64_t elements = strip * view.block * strip_depth(plan) + depth_start * width;
     return (uint64_t)elements * (uint64_t)view.element;
 }
 

@@ -97,6 +97,37 @@ static inline jk_element_sizes jk_file_elements(const jk_problem *p)
 /* Bytes of the largest element: every slot is a multiple of it. */
 size_t jk_largest_element(const jk_problem *problem);
 
+/* ---- super_tile.c ---- */
+
+/* Super-tiles along the side of D, and layers that each is made in; 1 where there are none. */
+static inline int64_t jk_plan_super_tiles(const jk_plan *plan, int side)
+{
+    int64_t tiles = side == JK_ROWS ? plan->mt : plan->nt;
+    int64_t each = side == JK_ROWS ? plan->super_rows : plan->super_cols;
+    return each > 0 ? jk_ceil_div(tiles, each) : 1;
+}
+
+static inline int64_t jk_plan_layers(const jk_plan *plan)
+{
+    return plan->layer > 0 ? jk_ceil_div(plan->kt, plan->layer) : 1;
+}
+
+/* One layer of one super-tile: a plan without super-tiles, and what comes before it. */
+typedef struct jk_part {
+    jk_plan plan; /* counts are not set */
+    int64_t batch, i, j, p;
+    int64_t first_tile, first_step;
+    bool from_partial, to_partial;
+} jk_part;
+
+/* That of step s. */
+jk_part jk_plan_part(const jk_plan *plan, int64_t s);
+
+/* Parts that are alike: `times` of them, in one batch. */
+typedef void jk_part_visit(void *user, int64_t times, const jk_plan *part);
+
+void jk_plan_each_part(const jk_plan *plan, jk_part_visit *visit, void *user);
+
 /* ---- step.c ---- */
 
 /* What a tile finds on the device: its first `panels` panels, since tile `since` or later. */

@@ -214,6 +214,7 @@ static void finish(jk_plan *plan, const jk_machine *machine, bool pipelined)
     plan->host_reserve_bytes = jk_host_room(machine) > 0 ? machine->host_reserve_bytes : 0;
     plan->host_peak_bytes =
         plan->host_reserve_bytes + jk_plan_a_strips_bytes(plan) + jk_plan_b_strips_bytes(plan);
+    plan->host_peak_bytes += jk_plan_sums_bytes(plan);
     plan->lower_bound_bytes = jk_lower_bound(&plan->problem, machine->device_bytes);
     jk_plan_set_seconds(plan, machine, pipelined);
 }

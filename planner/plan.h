@@ -95,7 +95,13 @@ typedef enum jk_stage {
  * columns of tiles at a time, all rows of each; so strips of B stay while a group is made, and
  * one or more of A while a row of it is. Groups find nothing on the device, but the strips of A in
  * host memory that the one before has left there last, because every second one visits rows backwards.
- * Order JI is the same with the roles exchanged. */
+ * Order JI is the same with the roles exchanged.
+ *
+ * Or host memory holds a super-tile of sums: super_rows x super_cols tiles of D, which are made together, layer
+ * by layer, `layer` panels of each (the last layer may have fewer). Within a layer tiles are visited as those of a
+ * plan of their own, with strips that are as deep as the layer; each is stored at its end, to host memory but for
+ * the last layer, and begins with what the layer before has stored. Nothing else is found from one layer
+ * in the next. */
 typedef struct jk_plan {
     jk_problem problem;
     jk_planner planner; /* as asked */
@@ -104,13 +110,15 @@ typedef struct jk_plan {
     bool serpentine;
     int64_t bm, bn, bk;
     int64_t mt, nt, kt; /* ceil(m/bm), ceil(n/bn), ceil(k/bk) */
-    int64_t tiles;      /* batches * mt * nt: batches follow one another and share no panels */
+    int64_t tiles;      /* that are stored: batches * mt * nt, which follow one another and share no
+                           panels; with super-tiles each once a layer */
     int64_t a_slots, b_slots, c_slots;
     int64_t group;              /* 0: all tiles are one */
     int64_t a_strips, b_strips; /* places in host memory; 0: every copy comes from the file */
-    size_t slot_align;          /* every slot begins at a multiple of this */
+    int64_t super_rows, super_cols, layer; /* 0: no super-tiles */
+    size_t slot_align;                     /* every slot begins at a multiple of this */
 
-    int64_t steps; /* tiles * kt */
+    int64_t steps; /* batches * mt * nt * kt */
     int64_t h2d_pages, d2h_pages;
     uint64_t h2d_bytes, d2h_bytes;
     uint64_t file_read_bytes, file_write_bytes;
@@ -139,10 +147,9 @@ typedef struct jk_step {
     bool read_a, read_b;
     int64_t a_strip, b_strip; /* the place of its strip there */
     bool load_c;              /* C's tile must be copied in before the first product */
-    bool first, last; /* of the tile: overwrite rather than accumulate; store it afterwards */
-    /* Of a joint plan (joint.h) alone; else 0. */
-    int product;       /* the gradient that D stands for */
-    bool from_partial; /* C's tile is what an earlier tile of the same gradient was stored as */
+    bool first, last;  /* of the tile: overwrite rather than accumulate; store it afterwards */
+    int product;       /* of a joint plan (joint.h): the gradient that D stands for; else 0 */
+    bool from_partial; /* C's tile is what an earlier tile of the same place in D was stored as */
     bool to_partial;   /* D's tile is added to later */
 } jk_step;
 
@@ -162,10 +169,17 @@ uint64_t jk_plan_least_budget(const jk_problem *problem, const jk_machine *machi
 jk_step jk_plan_step(const jk_plan *plan, int64_t s);
 
 /* Step s of a run that begins with tile `first_tile`: nothing is on the device yet, so tiles also load
- * the panels which tiles before that one would have left there. */
+ * the panels which tiles before that one would have left there. 0 where there are super-tiles. */
 jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s);
 
-/* What a run moves that begins with tile `first_tile`, 0 <= first_tile <= tiles. */
+/* The first step of a tile. */
+int64_t jk_plan_tile_step(const jk_plan *plan, int64_t tile);
+
+/* The tile that a tile whose steps are `from_partial` goes on from. */
+int64_t jk_plan_tile_continued(const jk_plan *plan, int64_t tile);
+
+/* What a run moves that begins with tile `first_tile`, 0 <= first_tile <= tiles; 0 where there are
+ * super-tiles. */
 typedef struct jk_plan_counts {
     int64_t h2d_pages, d2h_pages;
     uint64_t h2d_bytes, d2h_bytes;
@@ -199,6 +213,21 @@ uint64_t jk_plan_a_strips_bytes(const jk_plan *plan);
 uint64_t jk_plan_b_strips_bytes(const jk_plan *plan);
 uint64_t jk_plan_a_place(const jk_plan *plan, const jk_step *step);
 uint64_t jk_plan_b_place(const jk_plan *plan, const jk_step *step);
+
+/* Panels of a strip, one place after the other, and which of them a step's is. */
+static inline int64_t jk_plan_strip_panels(const jk_plan *plan)
+{
+    return plan->layer > 0 ? plan->layer : plan->kt;
+}
+
+static inline int64_t jk_plan_strip_panel(const jk_plan *plan, const jk_step *step)
+{
+    return step->p % jk_plan_strip_panels(plan);
+}
+
+/* Host memory for the sums of a super-tile, and where those of a step's tile begin there. */
+uint64_t jk_plan_sums_bytes(const jk_plan *plan);
+uint64_t jk_plan_sums_place(const jk_plan *plan, const jk_step *step);
 
 /* The stage that takes longest. */
 jk_stage jk_plan_bottleneck(const jk_plan *plan);

@@ -39,9 +39,18 @@ static void put_passes(text_out *out, const jk_plan *plan)
     jk_traffic up = jk_plan_traffic(plan), reading = jk_plan_reading(plan, &up);
     put(out, "passes   ");
     put_operands(out, plan, &up);
-    put(out, ", C %s\n", plan->problem.read_c ? "read once, written once" : "written once");
+    if (plan->layer > 0)
+        put(out, ", C %" PRId64 " times up, %" PRId64 " times down\n",
+            jk_plan_layers(plan) - 1 + plan->problem.read_c, jk_plan_layers(plan));
+    else
+        put(out, ", C %s\n", plan->problem.read_c ? "read once, written once" : "written once");
     if (plan->host_budget_bytes == 0)
         return;
+    if (plan->layer > 0)
+        put(out,
+            "layers   %" PRId64 ", of %" PRId64 " panels; sums of %" PRId64 " x %" PRId64
+            " tiles stay in host memory\n",
+            jk_plan_layers(plan), plan->layer, plan->super_rows, plan->super_cols);
     put(out,
         "strips   A %" PRId64 " of %" PRId64 ", B %" PRId64 " of %" PRId64
         " stay in host memory; passes over files ",
@@ -164,6 +173,8 @@ static void put_json_host(text_out *out, const jk_plan *plan)
     put(out, "\"a_file_bytes\": %" PRIu64 ", \"b_file_bytes\": %" PRIu64 ", ",
         (uint64_t)(reading.bytes[JK_ROWS] / size.a * in_file.a * batches),
         (uint64_t)(reading.bytes[JK_COLS] / size.b * in_file.b * batches));
+    put(out, "\"super_rows\": %" PRId64 ", \"super_cols\": %" PRId64 ", \"layer\": %" PRId64 ", ",
+        plan->super_rows, plan->super_cols, plan->layer);
     put(out, "\"host_peak_bytes\": %" PRIu64 ", \"host_budget_bytes\": %" PRIu64 ", ",
         plan->host_peak_bytes, plan->host_budget_bytes);
 }

@@ -1,6 +1,8 @@
 /* The rest of a plan, for a run that goes on where an earlier one ended. */
 #include "planner/internal.h"
 
+#include <assert.h>
+
 /* Panels of `side` that the tile finds in slots: it begins with them. */
 static int64_t found_panels(const jk_plan *plan, int64_t first_tile, int64_t tile, int side)
 {
@@ -43,6 +45,10 @@ static void add_tile(const jk_plan *plan, int64_t first_tile, int64_t tile, jk_p
 jk_plan_counts jk_plan_rest(const jk_plan *plan, int64_t first_tile)
 {
     jk_plan_counts sum = {0};
+    if (plan->layer > 0) {
+        assert(first_tile == 0);
+        return jk_plan_all(plan);
+    }
     for (int64_t tile = first_tile; tile < plan->tiles; tile++)
         add_tile(plan, first_tile, tile, &sum);
     return sum;

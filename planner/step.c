@@ -17,7 +17,8 @@
  * same places the other way round. A block is then kept whole, in slots of which as many are walked over
  * as make whole blocks; with fewer slots than panels nothing is, and they are taken in turn.
  *
- * All this holds within a group of tiles, which finds nothing on the device. */
+ * All this holds within a group of tiles, which finds nothing on the device, and so within each part of a plan with
+ * super-tiles. */
 #include "planner/internal.h"
 
 /* A tile in visiting order. Every group of every batch is walked through by itself. */
@@ -127,7 +128,8 @@ static int64_t slot_of(const jk_plan *plan, const visit *v, int side, int64_t po
     return (block * plan->kt + (up ? position : plan->kt - 1 - position)) % slots;
 }
 
-jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
+/* Without super-tiles. */
+static jk_step walk_step(const jk_plan *plan, int64_t first_tile, int64_t s)
 {
     const jk_problem *problem = &plan->problem;
     visit v = visit_of(plan, s / plan->kt);
@@ -158,6 +160,27 @@ jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
     step.first = position == 0;
     step.last = position == plan->kt - 1;
     step.load_c = problem->read_c && step.first;
+    return step;
+}
+
+jk_step jk_plan_step_from(const jk_plan *plan, int64_t first_tile, int64_t s)
+{
+    if (plan->layer == 0)
+        return walk_step(plan, first_tile, s);
+    jk_part part = jk_plan_part(plan, s);
+    jk_step step = walk_step(&part.plan, 0, s - part.first_step);
+    step.tile += part.first_tile;
+    step.batch = part.batch;
+    step.i += part.i;
+    step.j += part.j;
+    step.p += part.p;
+    step.row += part.i * plan->bm;
+    step.col += part.j * plan->bn;
+    step.depth_start += part.p * plan->bk;
+    step.c_slot = step.tile % plan->c_slots;
+    step.from_partial = part.from_partial;
+    step.to_partial = part.to_partial;
+    step.load_c = step.first && (step.from_partial || plan->problem.read_c);
     return step;
 }
 

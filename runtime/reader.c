@@ -99,22 +99,26 @@ static bool find_load(jk_run *run, jk_step *step)
     return false;
 }
 
-/* With the lock held: whether the piece is read or copied, and where it is kept. */
-static void place_piece(jk_run *run, jk_piece *p)
+/* With the lock held: whether the piece, of rows of `cols`, is read or copied, and where it is kept. */
+static void place_piece(jk_run *run, jk_piece *p, int64_t cols)
 {
     char *kept = jk_kept_place(run, p->op, &p->step);
+    bool sums = p->op == JK_OPERAND_C;
     p->from_file = true;
     p->kept = NULL;
-    if (!kept)
+    p->after = -1;
+    if (!kept || (sums && !p->step.from_partial))
         return;
-    p->from_file = p->op == JK_OPERAND_A ? p->step.read_a : p->step.read_b;
+    p->kept = kept + (size_t)(p->part.row * cols + p->part.col) *
+                         jk_run_product_of(run, &p->step)->elem_bytes[p->op];
+    p->from_file = sums ? false : p->op == JK_OPERAND_A ? p->step.read_a : p->step.read_b;
+    if (sums)
+        return;
     int64_t *last = jk_kept_last_piece(run, p->op, &p->step);
     if (run->next.piece == 0)
         run->next.after = *last;
     *last = p->serial;
     p->after = run->next.after;
-    p->kept = kept + (size_t)(p->part.row * p->slot_ld + p->part.col) *
-                         jk_run_product_of(run, &p->step)->elem_bytes[p->op];
 }
 
 /* With the lock held: take the next piece. False when there is none, or the run stops. */
@@ -139,7 +143,7 @@ static bool take_piece(jk_reader *reader, jk_piece *out)
     out->release_step = out->slot->last_use;
     out->part = jk_piece_window(&pieces, run->next.piece);
     out->slot_ld = jk_run_slot_ld(run, &step, op, cols);
-    place_piece(run, out);
+    place_piece(run, out, cols);
     reader->serial = out->serial;
     if (++run->next.piece == pieces.count) {
         run->next.piece = 0;
@@ -225,7 +229,8 @@ static bool wait_kept(jk_reader *reader, const jk_piece *p)
     return go;
 }
 
-/* Hazard: reading sums that are still to be written. False when the run stops. */
+/* Hazard: reading sums that are still to be written, to a file or to host memory. (They are overwritten by a band
+ * whose products were made with them.) False when the run stops. */
 static bool wait_sums_stored(jk_reader *reader, const jk_piece *p)
 {
     jk_run *run = reader->run;
@@ -234,8 +239,7 @@ static bool wait_sums_stored(jk_reader *reader, const jk_piece *p)
     if (p->op != JK_OPERAND_C || !p->step.from_partial)
         return true;
     pthread_mutex_lock(&run->lock);
-    go = wait_band_taken(run, JK_WAIT_SUMS_STORED, p,
-                         jk_joint_tile_continued(run->joint, p->step.tile));
+    go = wait_band_taken(run, JK_WAIT_SUMS_STORED, p, jk_run_tile_continued(run, p->step.tile));
     pthread_mutex_unlock(&run->lock);
     note_wait(reader, p, start);
     return go;
@@ -282,7 +286,7 @@ static jask_status read_piece(jk_reader *reader, const jk_piece *p, char *dst, i
 /* Bring the piece into a block: from its file, keeping it where it is to be kept, or from there. */
 static jask_status fill_block(jk_reader *reader, const jk_piece *p, char *block, jask_error *err)
 {
-    static const char *const names[] = {"copy A", "copy B"};
+    static const char *const names[JK_OPERANDS] = {"copy A", "copy B", "copy C"};
     size_t bytes = (size_t)(p->part.rows * p->part.cols) *
                    jk_run_product_of(reader->run, &p->step)->elem_bytes[p->op];
     double start, end;
@@ -375,7 +379,8 @@ static jask_status deliver_staged(jk_reader *reader, const jk_piece *p, jask_err
     if (jk_must_wait(JK_WAIT_BLOCK_UPLOADED))
         st = run->dev->event_wait(block->free, err);
     note_wait(reader, p, start);
-    if (!st && (!wait_sums_stored(reader, p) || (p->kept && !wait_kept(reader, p))))
+    if (!st && (!wait_sums_stored(reader, p) ||
+                (p->kept && p->op != JK_OPERAND_C && !wait_kept(reader, p))))
         return JASK_OK;
     if (!st)
         st = fill_block(reader, p, block->mem, err);

@@ -262,7 +262,8 @@ jask_status jk_run_open(const jk_product *job, jk_run **out, jask_error *err)
     run->staged = !job->device->info.host_memory;
     run->block_bytes = job->block_bytes;
     jk_run_lay_out(run);
-    run->next.step = run->steps_issued = run->plan ? job->first_tile * run->plan->kt : 0;
+    run->next.step = run->steps_issued =
+        run->plan ? jk_plan_tile_step(run->plan, job->first_tile) : 0;
     run->bands_posted = run->bands_taken = jk_run_band_number(run, job->first_tile, 0);
     pthread_mutex_init(&run->lock, NULL);
     jk_cond_init(&run->changed);

@@ -53,11 +53,11 @@ typedef struct jk_block {
     int64_t piece;  /* upload ring: the last piece that was queued from it; -1 */
 } jk_block;
 
-/* Strips of A, or of B, in host memory; none: all NULL and 0. */
+/* Strips of A, or of B, or sums in host memory; none: all NULL and 0. */
 typedef struct jk_kept {
     char *mem;
     size_t bytes;
-    int64_t *last_piece; /* that fills or copies the place of a panel; -1 */
+    int64_t *last_piece; /* that fills or copies the place of a panel of A or B; -1 */
 } jk_kept;
 
 typedef struct jk_run {
@@ -84,7 +84,7 @@ typedef struct jk_run {
     size_t pinned_bytes;
     bool pageable; /* the ring is ordinary memory: pinning was refused */
     char note[256];
-    jk_kept kept[2];
+    jk_kept kept[JK_OPERANDS];
     char *bounce; /* one block a reader, when C has to be transposed */
     size_t bounce_bytes;
     struct jk_reader *readers;
@@ -146,6 +146,8 @@ jk_step jk_run_step(const jk_run *run, int64_t s);
 /* Some step of a tile; and the tile that was in its slot before, -1 where none was. */
 jk_step jk_run_tile(const jk_run *run, int64_t tile);
 int64_t jk_run_tile_before(const jk_run *run, int64_t tile);
+/* The tile that one which begins with partial sums goes on from. */
+int64_t jk_run_tile_continued(const jk_run *run, int64_t tile);
 
 static inline const jk_run_product *jk_run_product_of(const jk_run *run, const jk_step *step)
 {
@@ -156,13 +158,13 @@ static inline const jk_run_product *jk_run_product_of(const jk_run *run, const j
 bool jk_step_loads(const jk_step *step, int op);
 jk_slot *jk_run_slot(const jk_run *run, const jk_step *step, int op);
 
-/* Memory for the strips that the plan keeps. Closing is allowed half-built. */
+/* Memory for the strips and sums that the plan keeps. Closing is allowed half-built. */
 jask_status jk_kept_open(jk_run *run, jask_error *err);
 void jk_kept_close(jk_run *run);
 size_t jk_kept_bytes(const jk_run *run);
-/* Where the step's panel of `op` lies, dense as in its slot; NULL: `op` is not kept. */
+/* Where the step's panel of `op` lies, or the sums of its tile, dense; NULL: `op` is not kept. */
 char *jk_kept_place(const jk_run *run, int op, const jk_step *step);
-/* Of an operand that is kept. */
+/* Of A or B, kept. */
 int64_t *jk_kept_last_piece(const jk_run *run, int op, const jk_step *step);
 void jk_kept_copy(void *dst, const void *src, size_t bytes);
 

@@ -16,13 +16,19 @@ jk_step jk_run_step(const jk_run *run, int64_t s)
 jk_step jk_run_tile(const jk_run *run, int64_t tile)
 {
     return run->joint ? jk_joint_step(run->joint, jk_joint_tile_step(run->joint, tile))
-                      : jk_plan_step(run->plan, tile * run->plan->kt);
+                      : jk_plan_step(run->plan, jk_plan_tile_step(run->plan, tile));
 }
 
 int64_t jk_run_tile_before(const jk_run *run, int64_t tile)
 {
     return run->joint ? jk_joint_tile_before(run->joint, tile)
                       : jk_max(tile - run->plan->c_slots, -1);
+}
+
+int64_t jk_run_tile_continued(const jk_run *run, int64_t tile)
+{
+    return run->joint ? jk_joint_tile_continued(run->joint, tile)
+                      : jk_plan_tile_continued(run->plan, tile);
 }
 
 uint64_t jk_run_slot_bytes(const jk_run *run, int pool, int64_t *out_count)

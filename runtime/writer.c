@@ -1,5 +1,5 @@
-/* The writer: takes finished bands of D off the device and into the file, in the order they were
- * computed. */
+/* The writer: takes finished bands of D off the device and into the file, or into host memory where
+ * their sums are not finished, in the order they were computed. */
 #include "runtime/resume.h"
 #include "runtime/run.h"
 #include "runtime/system.h"
@@ -11,6 +11,7 @@ typedef struct jk_band {
     size_t elem_bytes;
     int64_t row, rows; /* within the tile; rows 0 when a short tile has fewer bands */
     char *mem;
+    char *kept; /* where its tile's sums stay in host memory; NULL: it goes to the file */
     jk_event *computed;
 } jk_band;
 
@@ -25,14 +26,22 @@ static jk_band describe_band(const jk_run *run, int64_t number)
     band.rows = jk_max(0, jk_min(band.product->band_rows, band.step.rows - band.row));
     band.mem = slot->mem + (size_t)(band.row * band.product->cols) * band.elem_bytes;
     band.computed = slot->computed[nth];
+    band.kept = band.step.to_partial ? jk_kept_place(run, JK_OPERAND_C, &band.step) : NULL;
     return band;
 }
 
-/* Write one piece of the band from src, whose rows are ld elements apart. Where the file's elements
- * are narrower src is used up: nobody reads a finished band again. */
+/* Write one piece of the band from src, whose rows are ld elements apart: to host memory, where sums stay there
+ * (ld is part->cols then), or to the file. Where the file's elements are narrower src is used up: nobody reads a
+ * finished band again. */
 static jask_status write_part(jk_run *run, const jk_band *band, const jk_window *part, char *src,
                               int64_t ld, jask_error *err)
 {
+    if (band->kept) {
+        int64_t at = (band->row + part->row) * band->step.cols + part->col;
+        jk_kept_copy(band->kept + (size_t)at * band->elem_bytes, src,
+                     (size_t)(part->rows * part->cols) * band->elem_bytes);
+        return JASK_OK;
+    }
     jk_window w = {band->step.row + band->row + part->row, band->step.col + part->col, part->rows,
                    part->cols};
     const jk_matrix d = jk_run_matrix(run, &band->step, JK_ARRAY_D);

@@ -1,4 +1,4 @@
-/* Strips in host memory, in memory that the simulator watches. For programs linked with --wrap of these
+/* Strips and sums in host memory, in memory that the simulator watches. For programs linked with --wrap of these
  * calls. */
 #include "cusim.h"
 #include "runtime/run.h"
@@ -11,12 +11,12 @@ jask_status __wrap_jk_kept_open(jk_run *run, jask_error *err);
 jask_status __wrap_jk_kept_open(jk_run *run, jask_error *err)
 {
     jask_status st = __real_jk_kept_open(run, err);
-    for (int op = 0; !st && op < 2; op++) {
+    for (int op = 0; !st && op < JK_OPERANDS; op++) {
         free(run->kept[op].mem);
         run->kept[op].mem = NULL;
         if (run->kept[op].bytes > 0 &&
             cudaHostAlloc((void **)&run->kept[op].mem, run->kept[op].bytes, 0) != cudaSuccess)
-            st = jk_fail(err, JASK_ERR_NOMEM, "the simulator has no memory for strips");
+            st = jk_fail(err, JASK_ERR_NOMEM, "the simulator has no memory for strips and sums");
     }
     return st;
 }
@@ -25,7 +25,7 @@ void __real_jk_kept_close(jk_run *run);
 void __wrap_jk_kept_close(jk_run *run);
 void __wrap_jk_kept_close(jk_run *run)
 {
-    for (int op = 0; op < 2; op++) {
+    for (int op = 0; op < JK_OPERANDS; op++) {
         if (run->kept[op].mem)
             cudaFreeHost(run->kept[op].mem);
         run->kept[op].mem = NULL;

@@ -1,6 +1,7 @@
 #include "product.h"
 
 #include "../e2e/e2e.h"
+#include "planner/internal.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -31,6 +32,16 @@ product_setup product_varied_setup(const jk_device_ref *device, jask_context *ct
                            .pipelined = v % 7 != 0};
 }
 
+product_setup product_layered_setup(const jk_device_ref *device, jask_context *ctx, uint64_t v)
+{
+    product_setup setup = product_varied_setup(device, ctx, v);
+    setup.io_threads = v % 4 == 3 ? 12 : (int)(v % 4) + 1;
+    setup.budget = 200 << 10;
+    setup.planner = JK_PLANNER_BYTES;
+    setup.layered = (int)v + 1;
+    return setup;
+}
+
 static jask_array *make(const char *name, int64_t rows, int64_t cols, bool fortran, unsigned seed)
 {
     e2e_form form = {.dtype = JASK_F32, .fortran = fortran};
@@ -43,6 +54,32 @@ size_t product_staging_bytes(const product_setup *s, const product_shape *shape)
 {
     return (size_t)jk_pipeline_host_blocks(shape->with_c && shape->c_fortran, s->io_threads) *
            s->block_bytes;
+}
+
+/* Not as the planner would: so that all kinds come with small products. */
+static void set_layers(const product_setup *s, const product_shape *shape, jk_plan *plan)
+{
+    int v = s->layered;
+    bool by_rows = v % 2;
+    plan->order = by_rows ? JK_ORDER_IJ : JK_ORDER_JI;
+    plan->bm = jk_ceil_div(shape->m, 3);
+    plan->bn = jk_ceil_div(shape->n, 2);
+    plan->bk = jk_ceil_div(shape->k, 5);
+    jk_plan_set_grid(plan);
+    plan->a_slots = plan->b_slots = s->pipelined ? 2 : 1;
+    plan->c_slots = v / 2 % 2 + 1;
+    plan->group = 0;
+    plan->super_rows = jk_min(v / 4 % 3 + 1, plan->mt);
+    plan->super_cols = jk_min(v / 3 % 2 + 1, plan->nt);
+    plan->layer = jk_min(v / 5 % 3 + 1, plan->kt);
+    plan->a_strips = by_rows ? 1 : plan->super_rows;
+    plan->b_strips = by_rows ? plan->super_cols : 1;
+    plan->peak_bytes = plan->reserve_bytes + (uint64_t)jk_plan_slots_bytes(plan, plan->slot_align);
+    plan->host_reserve_bytes = product_staging_bytes(s, shape);
+    plan->host_peak_bytes = plan->host_reserve_bytes + jk_plan_a_strips_bytes(plan) +
+                            jk_plan_b_strips_bytes(plan) + jk_plan_sums_bytes(plan);
+    plan->host_budget_bytes = plan->host_peak_bytes;
+    cr_assert(jk_plan_set_counts(plan));
 }
 
 static void make_plan(const product_setup *s, product *p)
@@ -73,6 +110,8 @@ static void make_plan(const product_setup *s, product *p)
     }
     cr_assert_eq(jk_plan_make(&problem, &machine, s->planner, s->pipelined, &p->plan, &err),
                  JASK_OK, "%s", err.msg);
+    if (s->layered > 0)
+        set_layers(s, shape, &p->plan);
 }
 
 void product_open(const product_setup *s, const product_shape *shape, product *out)

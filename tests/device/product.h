@@ -11,9 +11,10 @@ typedef struct product_setup {
     int io_threads;
     size_t block_bytes;
     uint64_t budget;
-    uint64_t host_budget; /* beside a device with memory of its own, for strips */
+    uint64_t host_budget; /* beside a device with memory of its own, for strips and sums */
     jk_planner planner;
     bool pipelined;
+    int layered; /* > 0: in super-tiles of few tiles each, and layers, of many kinds by number */
 } product_setup;
 
 typedef struct product_shape {
@@ -27,6 +28,10 @@ extern const product_shape product_shapes[PRODUCT_SHAPES];
 
 /* Readers, blocks, planners and budgets of many kinds, by `number`. */
 product_setup product_varied_setup(const jk_device_ref *device, jask_context *ctx, uint64_t number);
+
+/* The same, of products in layers. */
+product_setup product_layered_setup(const jk_device_ref *device, jask_context *ctx,
+                                    uint64_t number);
 
 /* Blocks and buffers that a run takes of host memory. */
 size_t product_staging_bytes(const product_setup *setup, const product_shape *shape);

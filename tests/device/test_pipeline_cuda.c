@@ -45,6 +45,25 @@ static void run_counted(const product_setup *setup, const product_shape *shape)
     product_close(&p);
 }
 
+/* Sums that stay in host memory while super-tiles are made. */
+Test(pipeline_cuda, layers_are_exact_and_ordered_under_60_schedules)
+{
+    jask_context *ctx = e2e_context(1 << 20, "auto", true);
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        cusim_config config = sim_config(seed);
+        product_setup setup;
+        jk_device_ref device;
+        config.separate_hosts = true;
+        cusim_reset(&config);
+        device = sim_open();
+        setup = product_layered_setup(&device, ctx, seed);
+        run_counted(&setup, &product_shapes[seed % PRODUCT_SHAPES]);
+        jk_device_release(&device);
+        sim_check_clean("seed", seed);
+    }
+    jask_context_close(ctx);
+}
+
 Test(pipeline_cuda, is_exact_and_ordered_under_100_schedules)
 {
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
