@@ -3,7 +3,7 @@
 
 usage: planner_table.py JASK_GEMM
 
-The second table is of what files are read beside a card of 4 GiB, with host memory for strips of the inputs.
+The second table is of what files are read beside a card of 4 GiB, with host memory for strips of the inputs and for sums.
 
 No data is read: jask-gemm --size ... --plan describes each product in f32 on the CPU. `jask` are the fewest
 bytes, `pages` the square pages of the reference. `tiles N` is what a library does that cuts all three matrices

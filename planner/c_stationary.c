@@ -185,7 +185,7 @@ static int64_t worth_having(const jk_plan *plan, int64_t had, int64_t slots)
 }
 
 /* Give left-over memory to an operand, until it has `most` slots. */
-static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, int64_t most)
+static void spend_on(jk_plan *plan, uint64_t room, int side, int64_t most)
 {
     const jk_problem *p = &plan->problem;
     int64_t *slots = side == JK_ROWS ? &plan->a_slots : &plan->b_slots;
@@ -195,7 +195,7 @@ static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, 
     int64_t elements = plan->bk * (side == JK_ROWS ? plan->bm : plan->bn);
     jk_u128 panel = jk_round_up_bytes((jk_u128)elements * (jk_u128)jk_side_bytes(p, side),
                                       jk_largest_element(p));
-    uint64_t left = choice->space.room - plan->peak_bytes;
+    uint64_t left = room - plan->peak_bytes;
     if (left < panel)
         return;
     uint64_t more = left / (uint64_t)panel;
@@ -208,19 +208,19 @@ static void spend_left_over(const plan_choice *choice, jk_plan *plan, int side, 
 /* What is left over saves most in the operand that the tiles of a row share, which is met again at
  * every tile, then in the one that is met again at a turn; and where panels are as deep as k, a
  * second slot lets the next one come early. */
-static void spend_all_left_over(const plan_choice *choice, jk_plan *plan)
+void jk_plan_spend_left_over(jk_plan *plan, uint64_t room)
 {
     bool by_rows = plan->order == JK_ORDER_IJ;
     int shared = by_rows ? JK_ROWS : JK_COLS;
     int64_t rows = by_rows ? plan->mt : plan->nt, width = by_rows ? plan->nt : plan->mt;
     if (width > 1)
-        spend_left_over(choice, plan, shared, plan->kt);
+        spend_on(plan, room, shared, plan->kt);
     if (rows > 1)
-        spend_left_over(choice, plan, !shared, width * plan->kt);
+        spend_on(plan, room, !shared, width * plan->kt);
     if (rows > 1)
-        spend_left_over(choice, plan, shared, 2);
+        spend_on(plan, room, shared, 2);
     if (width > 1)
-        spend_left_over(choice, plan, !shared, 2);
+        spend_on(plan, room, !shared, 2);
 }
 
 /* Whether `plan` could be chosen if it read each input only once. */
@@ -274,7 +274,7 @@ static void consider_tile(plan_choice *choice, const jk_recipe *recipe, const in
         jk_plan candidate = plan;
         candidate.order = (jk_order)order;
         if (choice->pipelined)
-            spend_all_left_over(choice, &candidate);
+            jk_plan_spend_left_over(&candidate, choice->space.room);
         consider_host_levels(choice, &candidate);
     }
 }
@@ -341,10 +341,9 @@ static void try_depth(plan_choice *choice, int64_t bk)
 
 /* Depths are powers of two. The least one costs a tile of side sqrt(room) no more than an eighth of
  * its reuse, and leaves a few panels in k. */
-static int64_t least_depth(const plan_choice *choice)
+int64_t jk_least_depth(const jk_problem *p, uint64_t room)
 {
-    const jk_problem *p = choice->space.problem;
-    double side = sqrt((double)choice->space.room / (double)jk_largest_element(p));
+    double side = sqrt((double)room / (double)jk_largest_element(p));
     int64_t depth = SHALLOW;
     while (depth > 1 && (double)depth > side / 16)
         depth /= 2;
@@ -358,7 +357,7 @@ static void try_all(plan_choice *choice)
     const jk_problem *p = choice->space.problem;
     int64_t most = reads_a(p) ? jk_max(DEEPEST, LONG_RUN / p->n) : DEEPEST;
     int64_t deepest = jk_min(p->k, jk_round_up(most, jk_depth_unit(p, 1)));
-    for (int64_t bk = least_depth(choice); bk < deepest; bk *= 2)
+    for (int64_t bk = jk_least_depth(p, choice->space.room); bk < deepest; bk *= 2)
         try_depth(choice, bk);
     try_depth(choice, deepest);
 }
@@ -402,8 +401,9 @@ bool jk_plan_c_stationary(const jk_problem *problem, const jk_machine *machine, 
     }
     if (!best)
         return false;
-    balance_depth(best);
     *out = *best;
     out->considered = choice.considered;
+    jk_plan_keep_sums(machine, pipelined, out);
+    balance_depth(out);
     return true;
 }

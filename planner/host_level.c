@@ -7,9 +7,6 @@
  * One strip of A alone spares its reading for each column; B alone, that of B for each row. */
 #include "planner/internal.h"
 
-/* Places of panels in host memory: the runtime keeps a number for each. */
-enum { MOST_PLACES = 1 << 18 };
-
 typedef struct level {
     jk_traffic copies; /* to the device, in one group */
     jk_u128 room;
@@ -72,7 +69,7 @@ static void keep(const jk_plan *plan, const level *l, int64_t outer, int64_t inn
 {
     jk_plan kept = *plan;
     jk_traffic copies = l->copies;
-    if (outer + inner > MOST_PLACES / plan->kt)
+    if (outer + inner > JK_MOST_PLACES / plan->kt)
         return;
     choice c = {.group = inner < l->strips[!l->outer] ? inner : 0};
     c.strips[l->outer] = outer;

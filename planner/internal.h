@@ -180,6 +180,22 @@ static inline uint64_t jk_host_room(const jk_machine *machine)
                : 0;
 }
 
+/* Places of panels in host memory: the runtime keeps a number for each. */
+enum { JK_MOST_PLACES = 1 << 18 };
+
+/* ---- super_choice.c ---- */
+
+/* Put the best plan with super-tiles in the place of one without, if it is better. */
+void jk_plan_keep_sums(const jk_machine *machine, bool pipelined, jk_plan *plan);
+
+/* ---- c_stationary.c ---- */
+
+/* Give what is left of `room` bytes to operands as further slots, where they are of use. */
+void jk_plan_spend_left_over(jk_plan *plan, uint64_t room);
+
+/* The least depth of panels that is tried with `room` bytes for slots. */
+int64_t jk_least_depth(const jk_problem *problem, uint64_t room);
+
 /* ---- seconds.c ---- */
 
 /* Set the predicted times of a plan whose counts are set. */

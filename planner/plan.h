@@ -19,6 +19,7 @@ typedef struct jk_problem {
     /* Sums are made in slabs of so many indices of k, ascending: panels hold whole slabs (the last one,
      * what is left) and every tile meets them in ascending order. 0: as moves the fewest bytes. */
     int64_t slab;
+    bool resumes;     /* a run may begin at any tile: none is stored before it is finished */
     int64_t batches;  /* products of these extents, one after the other; 0 is 1 */
     jask_phase phase; /* how many blocks the reference's pages share the memory with */
 } jk_problem;

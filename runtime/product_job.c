@@ -73,6 +73,7 @@ static jk_problem describe_problem(const jk_job *job)
         .read_c = job->beta != 0,
         .gram = job->batches.count == 1 && jk_matrix_is_transpose(&job->a, &job->b),
         .slab = jk_context_deterministic(job->ctx) ? JK_SLAB : 0,
+        .resumes = job->resumes,
         .batches = job->batches.count,
         .phase = job->backward ? JASK_BACKWARD : JASK_FORWARD,
     };

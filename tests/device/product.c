@@ -91,7 +91,8 @@ static void make_plan(const product_setup *s, product *p)
                           .a_bytes = 4,
                           .b_bytes = 4,
                           .c_bytes = 4,
-                          .read_c = shape->with_c};
+                          .read_c = shape->with_c,
+                          .resumes = s->resumes};
     jk_machine machine = {.device_bytes = s->budget,
                           .flops = 1e9,
                           .h2d = 1e9,

@@ -14,6 +14,7 @@ typedef struct product_setup {
     uint64_t host_budget; /* beside a device with memory of its own, for strips and sums */
     jk_planner planner;
     bool pipelined;
+    bool resumes;
     int layered; /* > 0: in super-tiles of few tiles each, and layers, of many kinds by number */
 } product_setup;
 

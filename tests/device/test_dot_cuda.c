@@ -112,7 +112,7 @@ Test(dot_cuda, keeps_to_a_budget_for_the_card_and_one_for_staging)
     sim_check_clean("case", 0);
 }
 
-/* A host budget that holds more than staging: strips of the inputs stay there, and files are read less
+/* A host budget that holds more than staging: strips of the inputs and sums stay there, and files are read less
  * often, down to once. */
 Test(dot_cuda, reads_files_less_often_the_more_host_memory_there_is)
 {
@@ -138,8 +138,9 @@ Test(dot_cuda, reads_files_less_often_the_more_host_memory_there_is)
             cr_assert_leq(report.io.file_read_bytes, report.io.h2d_bytes);
             if (i == 0)
                 cr_assert_eq(report.io.file_read_bytes, report.io.h2d_bytes);
-            cr_assert_eq(report.io.file_read_bytes == once, i == 3, "%s: %" PRIu64, budgets[i],
-                         report.io.file_read_bytes);
+            /* 600 KiB hold the inputs; 256 KiB the sums of all of D, for more copies than are worth it here. */
+            cr_assert_eq(report.io.file_read_bytes == once, i == 3 || (i == 2 && seed % 2),
+                         "%s: %" PRIu64, budgets[i], report.io.file_read_bytes);
             before = report.io.file_read_bytes;
             jask_array_close(d);
             jask_context_close(ctx);

@@ -56,7 +56,8 @@ static void check_going_on(jk_device_ref device)
         {90, 200, 20, .ta = false},
     };
     static const jk_planner planners[] = {JK_PLANNER_AUTO, JK_PLANNER_BYTES, JK_PLANNER_PAGE};
-    product_setup s = {.device = device, .io_threads = 2, .block_bytes = 2048, .budget = 50000};
+    product_setup s = {
+        .device = device, .io_threads = 2, .block_bytes = 2048, .budget = 50000, .resumes = true};
     s.ctx = e2e_context(1 << 20, "auto", true);
     for (int v = 0; v < 18; v++) {
         product p;

@@ -192,7 +192,7 @@ static void hold_slabs(const jk_plan *plan)
 
 Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
 {
-    int keep = 0, in_groups = 0;
+    int keep = 0, in_groups = 0, in_layers = 0;
     for (int round = 0; round < 1500; round++) {
         bool large = round % 4 == 3; /* of which little fits */
         jk_problem p = {.m = large ? random_between(200, 700) : random_extent(700),
@@ -230,6 +230,8 @@ Test(planner_steps, plans_of_every_planner_hold_what_they_promise)
         check_host_memory(&plan, &machine);
         keep += plan.a_strips + plan.b_strips > 0;
         in_groups += plan.group > 0;
+        in_layers += plan.layer > 0;
     }
-    cr_assert(keep > 60 && in_groups > 15, "%d keep strips, %d in groups", keep, in_groups);
+    cr_assert(keep > 60 && in_groups > 15 && in_layers > 10,
+              "%d keep strips, %d in groups, %d in layers", keep, in_groups, in_layers);
 }
