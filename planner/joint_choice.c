@@ -24,10 +24,13 @@ static double product_seconds(const jk_joint *plan, const jk_machine *machine)
     /* Every block of G re-reads and re-writes the sums on both of its sides. */
     double rows = (double)p->m * k * (double)plan->count[JK_COLS];
     double cols = (double)p->n * k * (double)plan->count[JK_ROWS];
-    double operands = (2 * g + rows + cols) * p->bytes;
-    double memory =
-        over(2 * (rows + cols) * p->sum_bytes + operands * (machine->shared_cores ? PACKING : 1),
-             machine->device_memory);
+    double operands = (2 * g + rows + cols) * p->bytes, sums = rows + cols;
+    if (machine->shared_cores) {
+        operands *= PACKING;
+        sums = (double)p->m * k * blas_passes(plan->count[JK_COLS], p->n) +
+               (double)p->n * k * blas_passes(plan->count[JK_ROWS], p->m);
+    }
+    double memory = over(2 * sums * p->sum_bytes + operands, machine->device_memory);
     double issue = (double)plan->steps * machine->step_seconds;
     return issue + with_memory(arithmetic, memory, machine);
 }

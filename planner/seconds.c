@@ -14,13 +14,16 @@ static double product_seconds(const jk_plan *plan, const jk_machine *machine)
     const jk_problem *p = &plan->problem;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     double arithmetic = over(2 * m * n * k, machine->flops);
-    double c_bytes = m * n * p->c_bytes * (2 * (double)plan->kt - 1);
+    double c_passes = 2 * (double)plan->kt - 1;
     double operand_bytes =
         m * k * p->a_bytes * (double)plan->nt + k * n * p->b_bytes * (double)plan->mt;
     double steps = (double)plan->mt * (double)plan->nt * (double)plan->kt;
     double issue = steps * machine->step_seconds;
-    if (machine->shared_cores)
-        operand_bytes *= PACKING;
+    if (machine->shared_cores) {
+        operand_bytes *= p->m == 1 || p->n == 1 ? 1 : PACKING;
+        c_passes = 2 * blas_passes(plan->kt, p->k);
+    }
+    double c_bytes = m * n * p->c_bytes * c_passes;
     double memory = over(c_bytes + operand_bytes, machine->device_memory);
     return issue + with_memory(arithmetic, memory, machine);
 }

@@ -7,8 +7,20 @@
 /* Parts in which the runtime stores a tile of a result. */
 enum { BANDS = 8 };
 
-/* A BLAS on cores brings operands into an order of its own before it multiplies: they are read and written. */
-#define PACKING 2
+/* A BLAS on cores brings operands into an order of its own before it multiplies: they are read and written,
+ * in caches that readers and writers use meanwhile, which doubles it. (Not for a product with a vector.) */
+#define PACKING 4
+
+/* It cuts k itself, at some 256 to 512, and passes over D each time: what it does in one call is part of its
+ * rate, and panels that are no shallower cost no more passes. */
+#define BLAS_DEPTH 384
+
+/* Passes over D beyond those, where products as deep as `depth` in all are made in `count` steps. */
+static inline double blas_passes(int64_t count, int64_t depth)
+{
+    int64_t own = jk_ceil_div(depth, BLAS_DEPTH);
+    return count > own ? (double)(count - own) : 0;
+}
 
 static inline double over(double amount, double rate)
 {

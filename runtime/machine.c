@@ -5,7 +5,7 @@
 /* Typical of a server core of the last ten years with AVX2 or better, and of one NVMe drive. */
 #define CORE_FLOPS_F32 7e10
 #define CORE_FLOPS_PLAIN 1e9
-#define COPY_BYTES_PER_CORE 4e9
+#define COPY_BYTES_PER_CORE 2e9 /* beside products, which share the caches */
 #define MEMORY_BYTES 15e9
 #define DISK_READ_BYTES 1e9
 #define DISK_WRITE_BYTES 5e8
