@@ -239,11 +239,12 @@ typedef struct jask_options {
     void *log_user;            /**< handed to log */
     const char *log_level;     /**< JASK_LOG_LEVEL; the last level that is logged: "error", "warn",
                                        "info" or "debug". NULL: not set (warn) */
-    const char *io;            /**< JASK_IO; how inputs are read: "pread" (through the page cache),
-                                       "direct" (around it, where the file system can) or "auto"
-                                       (around it those that do not fit beside the budget and
-                                       are not there already). Sums and reductions go through
-                                       it always. NULL: not set (auto) */
+    const char *io;            /**< JASK_IO; how inputs are read and products written: "pread"
+                                       (through the page cache), "direct" (around it, where the file
+                                       system can) or "auto" (inputs around it that do not fit
+                                       beside the budget and are not there already, results where
+                                       `sync` is set). Only long runs of bytes go around it; sums
+                                       and reductions go through it always. NULL: not set (auto) */
     const char *machine;       /**< JASK_MACHINE; what plans are made with instead of what is known
                                        of the device: KEY=NUMBER parted by commas, of flops,
                                        flops_f64, flops_tf32, flops_f16 (of f16 and bf16, where the
@@ -556,6 +557,8 @@ typedef struct jask_report {
     char io_engine[16]; /**< how the inputs were read: "pread", "direct", or "mixed" when that
                                 differs from one to the other */
     int deterministic;  /**< 1: the bits of a product depend on its inputs alone */
+    char write_engine
+        [16]; /**< how results were written: "pwrite", "direct" (long runs), or "mixed" */
 } jask_report;
 
 /** What is used of a stored matrix. */

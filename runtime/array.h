@@ -63,7 +63,7 @@ typedef struct jk_matrix {
     jask_dtype memory; /* the type of its elements in memory, one that holds them; NONE: dtype */
     bool conj;         /* they are conjugated on the way */
     const jk_parts *parts;  /* where it is several: offset is that of the first. NULL: it is one */
-    jk_direct *direct;      /* reads go around the page cache; NULL: through it */
+    jk_direct *direct;      /* reads, of D writes, go around the page cache; NULL: through it */
     jk_drop_behind *behind; /* hears of what is read; may be NULL */
 } jk_matrix;
 

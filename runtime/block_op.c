@@ -202,6 +202,7 @@ static void fill_report(const jk_block_op *op, const jk_run_stats *stats, double
     snprintf(report.precision, sizeof report.precision, "%s", op->precision);
     snprintf(report.note, sizeof report.note, "%s", stats->note);
     snprintf(report.io_engine, sizeof report.io_engine, "pread");
+    snprintf(report.write_engine, sizeof report.write_engine, "pwrite");
     jk_blocks_describe(&op->plan, &report.plan);
     report.io.struct_size = sizeof report.io;
     report.planned = (jask_io_cost){

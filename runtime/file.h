@@ -75,17 +75,19 @@ jask_status jk_file_write_out(const jk_file *file, jask_error *err);
 /* FORMAT when the file no longer is what it was at opening: shorter, or modified. */
 jask_status jk_file_check_unchanged(const jk_file *file, jask_error *err);
 
-/* A file as it is read around the page cache, beside its descriptor in `file`. */
+/* A file as it is read, or written, around the page cache, beside its descriptor in `file`. */
 typedef struct jk_direct {
     const jk_file *file;
-    int fd;                       /* -1: not open */
+    int fd; /* -1: not open */
+    bool writes;
     size_t offset_unit, mem_unit; /* requests begin and end at multiples of them */
-    _Atomic bool used;            /* a read went around the page cache */
+    _Atomic bool used;            /* something went around the page cache */
     _Atomic bool refused;         /* one could not: from then on all goes through it */
 } jk_direct;
 
-/* False, with the reason in err, where the file system has no such reads. */
+/* False, with the reason in err, where the file system has no such reads (writes). */
 bool jk_direct_open(const jk_file *file, jk_direct *out, jask_error *err);
+bool jk_direct_open_write(const jk_file *file, jk_direct *out, jask_error *err);
 void jk_direct_close(jk_direct *direct);
 
 /* jk_file_read, for several threads at once. All but the ends of long runs goes around the page
@@ -95,6 +97,13 @@ void jk_direct_close(jk_direct *direct);
 #define JK_DIRECT_MIN ((size_t)64 << 10)
 jask_status jk_direct_read(jk_direct *direct, uint64_t offset, void *dst, size_t bytes,
                            jask_error *err);
+
+/* jk_file_write, by one thread. Of a long run that lies in memory as in the file, modulo the units, the
+ * whole pages of the file go around the page cache: so no page is written in both ways at one time.
+ * The ends, short runs, those that lie otherwise, and what the file system refuses go through it. */
+#define JK_DIRECT_WRITE_MIN ((size_t)1 << 20)
+jask_status jk_direct_write(jk_direct *direct, uint64_t offset, const void *src, size_t bytes,
+                            jask_error *err);
 
 /* How much of a file lies in the page cache, 0 to 1, by samples; 0 where the system does not say,
  * and for files too small to matter. */

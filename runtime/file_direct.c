@@ -1,5 +1,5 @@
-/* Reading around the page cache (O_DIRECT): what is read neither takes memory there nor pushes
- * anything out, and comes in requests as large as the reads are. */
+/* Reading and writing around the page cache (O_DIRECT): what is moved neither takes memory there nor
+ * pushes anything out, is not copied by a core, and goes in requests as large as the calls are. */
 #include "runtime/file.h"
 
 #include <errno.h>
@@ -29,14 +29,14 @@ static bool find_units(jk_direct *direct)
            direct->mem_unit <= UNIT_MAX;
 }
 
-bool jk_direct_open(const jk_file *file, jk_direct *out, jask_error *err)
+static bool open_around(const jk_file *file, bool writes, jk_direct *out, jask_error *err)
 {
     char path[64];
     /* By descriptor: the file may have another name by now, or none. */
     snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
-    *out = (jk_direct){.file = file};
+    *out = (jk_direct){.file = file, .writes = writes};
     do
-        out->fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+        out->fd = open(path, (writes ? O_WRONLY : O_RDONLY) | O_CLOEXEC | O_DIRECT);
     while (out->fd < 0 && errno == EINTR);
     if (out->fd >= 0 && !find_units(out)) {
         close(out->fd);
@@ -44,12 +44,28 @@ bool jk_direct_open(const jk_file *file, jk_direct *out, jask_error *err)
         errno = EOPNOTSUPP;
     }
     if (out->fd < 0) {
-        jk_fail_errno(err, "'%.160s' is read through the page cache; opening it for direct reads",
-                      file->name);
+        const char *how = writes ? "written" : "read", *what = writes ? "writes" : "reads";
+        jk_fail_errno(err, "'%.160s' is %s through the page cache; opening it for direct %s",
+                      file->name, how, what);
         return false;
     }
+    return true;
+}
+
+bool jk_direct_open(const jk_file *file, jk_direct *out, jask_error *err)
+{
+    if (!open_around(file, false, out, err))
+        return false;
     /* What is left to the page cache, the ends of runs, shall not bring its surroundings with it. */
     (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);
+    return true;
+}
+
+bool jk_direct_open_write(const jk_file *file, jk_direct *out, jask_error *err)
+{
+    if (!open_around(file, true, out, err))
+        return false;
+    out->offset_unit = (size_t)sysconf(_SC_PAGESIZE);
     return true;
 }
 
@@ -57,7 +73,8 @@ void jk_direct_close(jk_direct *direct)
 {
     if (direct->fd < 0)
         return;
-    (void)posix_fadvise(direct->file->fd, 0, 0, POSIX_FADV_NORMAL);
+    if (!direct->writes)
+        (void)posix_fadvise(direct->file->fd, 0, 0, POSIX_FADV_NORMAL);
     close(direct->fd);
     direct->fd = -1;
 }
@@ -109,6 +126,49 @@ jask_status jk_direct_read(jk_direct *direct, uint64_t offset, void *dst, size_t
     memmove(to, to + shift, done);
     st = jk_file_read(file, offset, dst, head, err);
     return st ? st : jk_file_read(file, offset + head + done, to + done, bytes - head - done, err);
+}
+
+/* As read_whole. */
+static jask_status write_whole(jk_direct *direct, uint64_t offset, const char *from, size_t bytes,
+                               size_t *done, jask_error *err)
+{
+    *done = 0;
+    while (*done < bytes) {
+        ssize_t put = pwrite(direct->fd, from + *done, bytes - *done, (off_t)(offset + *done));
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) {
+            direct->refused = true;
+            return JASK_OK;
+        }
+        if (put < 0)
+            return jk_fail_errno(err, "write %zu bytes at %llu of '%s'", bytes - *done,
+                                 (unsigned long long)(offset + *done), direct->file->name);
+        *done += (size_t)put / direct->offset_unit * direct->offset_unit;
+        direct->used = true;
+        if (put == 0 || (size_t)put % direct->offset_unit != 0)
+            return JASK_OK;
+    }
+    return JASK_OK;
+}
+
+jask_status jk_direct_write(jk_direct *direct, uint64_t offset, const void *src, size_t bytes,
+                            jask_error *err)
+{
+    const jk_file *file = direct->file;
+    const char *from = src;
+    size_t head = (size_t)(-offset % direct->offset_unit), whole, done = 0;
+    jask_status st = JASK_OK;
+    if (bytes < JK_DIRECT_WRITE_MIN || direct->refused ||
+        (uintptr_t)(from + head) % direct->mem_unit != 0)
+        return jk_file_write(file, offset, src, bytes, err);
+    whole = (bytes - head) / direct->offset_unit * direct->offset_unit;
+    st = write_whole(direct, offset + head, from + head, whole, &done, err);
+    if (!st)
+        st = jk_file_write(file, offset, from, head, err);
+    return st ? st
+              : jk_file_write(file, offset + head + done, from + head + done, bytes - head - done,
+                              err);
 }
 
 /* Pages that one look is at. */

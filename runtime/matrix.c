@@ -184,8 +184,11 @@ jask_status jk_matrix_write(const jk_matrix *matrix, const jk_window *window, co
     assert(!matrix->swap);
     atomic_fetch_add(bytes, (uint64_t)r.count * r.bytes);
     for (int64_t i = 0; i < r.count; i++) {
-        jask_status st = jk_file_write(matrix->file, r.file_offset + (uint64_t)i * r.file_pitch,
-                                       (const char *)src + (size_t)i * r.mem_pitch, r.bytes, err);
+        uint64_t offset = r.file_offset + (uint64_t)i * r.file_pitch;
+        const char *from = (const char *)src + (size_t)i * r.mem_pitch;
+        jask_status st = matrix->direct
+                             ? jk_direct_write(matrix->direct, offset, from, r.bytes, err)
+                             : jk_file_write(matrix->file, offset, from, r.bytes, err);
         if (st)
             return st;
     }

@@ -9,6 +9,9 @@
 
 #define PREAMBLE 10 /* magic, version, two bytes of length */
 #define ALIGNMENT 64
+/* Of arrays so large that going around the page cache matters; others begin where NumPy's do. */
+#define PAGED_BYTES ((uint64_t)32 << 20)
+#define PAGE ((size_t)4096)
 
 /* As Python prints a tuple: (), (3,), (2, 3). */
 static size_t print_shape(char *text, size_t size, const jk_layout *layout)
@@ -34,6 +37,7 @@ size_t jk_npy_write(unsigned char *bytes, jk_layout *layout)
     static const unsigned char magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
     char *text = (char *)bytes + PREAMBLE;
     size_t room = JK_NPY_HEADER_MAX - PREAMBLE;
+    size_t alignment = layout->data_bytes < PAGED_BYTES ? ALIGNMENT : PAGE;
     size_t used, total, length;
     assert(jk_dtype_descr(layout->dtype));
     used = (size_t)snprintf(text, room, "{'descr': '%c%s', 'fortran_order': %s, 'shape': (",
@@ -43,7 +47,7 @@ size_t jk_npy_write(unsigned char *bytes, jk_layout *layout)
     used += (size_t)snprintf(text + used, room - used, "), }");
 
     /* The text ends in a newline, after as many blanks as bring the data to its alignment. */
-    total = (PREAMBLE + used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    total = (PREAMBLE + used + 1 + alignment - 1) / alignment * alignment;
     length = total - PREAMBLE;
     assert(total <= JK_NPY_HEADER_MAX);
     memset(text + used, ' ', length - used);

@@ -33,6 +33,7 @@ typedef struct jk_product {
     const jk_batches *batches; /* NULL: a single one */
     double alpha, beta;
     bool tf32;    /* allowed */
+    bool durable; /* D is to be on the disk at the end */
     bool ordered; /* sums are made in one order: plan->problem.slab is that of the kernels */
     int io_threads;
     int64_t first_tile;       /* tiles before it are in d already */
@@ -54,8 +55,9 @@ typedef struct jk_run_stats {
     /* The products waited for data or a free slot, readers for free slots, the writer for bands. */
     double stall_seconds, read_stall_seconds, write_stall_seconds;
     uint64_t peak_device_bytes, peak_host_bytes;
-    const char *io_engine; /* "pread", "direct", "mixed" */
-    char note[256];        /* what had to be done with less than was planned; else "" */
+    const char *io_engine;    /* "pread", "direct", "mixed" */
+    const char *write_engine; /* "pwrite", "direct" */
+    char note[256];           /* what had to be done with less than was planned; else "" */
 } jk_run_stats;
 
 /* Bytes the runtime holds of the budget beside the plan's slots (machine.reserve_bytes for

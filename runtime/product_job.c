@@ -2,9 +2,9 @@
 #include "runtime/product_job.h"
 
 #include "kernels/host_ordered.h"
+#include "runtime/io_engine.h"
 #include "runtime/machine.h"
 #include "runtime/plan_api.h"
-#include "runtime/read_engine.h"
 #include "runtime/scale.h"
 #include "runtime/system.h"
 
@@ -122,6 +122,7 @@ jask_status jk_job_plan(jk_job *job, jask_error *err)
     set_memory_types(job);
     problem = describe_problem(job);
     job->stats.io_engine = "pread";
+    job->stats.write_engine = "pwrite";
     if (!st)
         st = choose_block(job, err);
     if (st)
@@ -177,6 +178,7 @@ static jk_product describe_product(const jk_job *job)
         .alpha = job->alpha,
         .beta = job->beta,
         .tf32 = jk_job_tf32(job),
+        .durable = job->output && jk_context_sync(job->ctx),
         .ordered = jk_context_deterministic(job->ctx),
         .io_threads = jk_context_io_threads(job->ctx),
         .block_bytes = job->block_bytes,
@@ -255,7 +257,7 @@ static jask_status compute(jk_job *job, const jk_share *share, jask_error *err)
     product.share = *share;
     st = job->plan.schedule == JK_SCHEDULE_EMPTY
              ? scale_batches(job, &product, err)
-             : jk_read_engine_run(&product, job->ctx, &job->stats, err);
+             : jk_io_engine_run(&product, job->ctx, &job->stats, err);
     if (!st)
         st = check_inputs(job, err);
     if (!st && job->resume)
@@ -291,7 +293,7 @@ static jask_status compute_joint(jk_job *jobs, jask_error *err)
     if (joint->count[joint->stays] > 1)
         st = open_partial(&jobs[passes], &products[passes], err);
     if (!st)
-        st = jk_read_engine_run(&products[0], jobs[0].ctx, &jobs[0].stats, err);
+        st = jk_io_engine_run(&products[0], jobs[0].ctx, &jobs[0].stats, err);
     for (int i = 0; !st && i < 2; i++)
         st = check_inputs(&jobs[i], err);
     return st;

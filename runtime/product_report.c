@@ -77,6 +77,8 @@ static jk_run_stats all_stats(const jk_job *jobs, int count)
         all.peak_host_bytes = greater(all.peak_host_bytes, s->peak_host_bytes);
         if (strcmp(all.io_engine, s->io_engine) != 0)
             all.io_engine = "mixed";
+        if (strcmp(all.write_engine, s->write_engine) != 0)
+            all.write_engine = "mixed";
         if (!all.note[0])
             memcpy(all.note, s->note, sizeof all.note);
     }
@@ -194,6 +196,7 @@ void jk_jobs_report(const jk_job *jobs, int count, const char *op, const jk_job_
     snprintf(report.precision, sizeof report.precision, "%s",
              jk_job_tf32(first) ? "tf32" : jask_dtype_name(first->types.compute));
     snprintf(report.io_engine, sizeof report.io_engine, "%s", stats.io_engine);
+    snprintf(report.write_engine, sizeof report.write_engine, "%s", stats.write_engine);
     snprintf(report.device_note, sizeof report.device_note, "%s", device->note);
     note = stats.note;
     if (!note[0] && first->resume)

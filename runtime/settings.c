@@ -80,8 +80,9 @@ static const setting_row rows[JK_SET_COUNT] = {
                            .least = 1,
                            .most = 64},
     [JK_SET_IO] = {{"io", "JASK_IO", "choice", "auto",
-                    "how inputs are read: pread (through the page cache), direct (around it), or "
-                    "auto (around it where they do not fit)"},
+                    "how inputs are read and products written: pread (through the page cache), "
+                    "direct (around it), or auto (inputs around it where they do not fit, synced "
+                    "results always)"},
                    .kind = KIND_CHOICE,
                    .field = offsetof(jask_options, io),
                    .accepted = "auto, pread or direct",

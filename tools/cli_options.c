@@ -153,7 +153,8 @@ static const row rows[] = {
     {"io-threads", 0, read_count, FIELD(io_threads), ALL, 64, "N", "a whole number from 1 to 64",
      "threads that read files"},
     {"io", 0, read_word, FIELD(io), ALL, 0, "auto|pread|direct", "auto, pread or direct",
-     "read inputs through the page cache, around it, or as they fit in memory [auto]"},
+     "read inputs and write products through the page cache, around it, or as suits "
+     "them [auto]"},
     {"threads", 0, read_count, FIELD(threads), CLI_GEMM, 4096, "N", "a whole number from 1 to 4096",
      "threads of the BLAS library"},
     {"plan", 0, NULL, FIELD(plan), OPS, 0, NULL, NULL,

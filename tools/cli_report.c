@@ -119,6 +119,7 @@ void cli_report_json(const cli_result *result)
     if (!result->sum)
         cli_json_bool(&json, "deterministic", r->deterministic != 0);
     cli_json_text(&json, "io_engine", r->io_engine);
+    cli_json_text(&json, "write_engine", r->write_engine);
     cli_json_text(&json, "planner", r->plan.planner);
     cli_json_real(&json, "seconds", r->seconds);
     if (result->sum)
@@ -241,7 +242,8 @@ void cli_report_text(const cli_options *options, const cli_result *result)
     if (r->resumed_tiles > 0)
         printf("%-9s %" PRId64 " of %" PRId64 " tiles were finished before\n", "resumed",
                r->resumed_tiles, p->tiles);
-    printf("%-9s %s, read by %s\n", "cache", cache_state(result), r->io_engine);
+    printf("%-9s %s, read by %s, written by %s\n", "cache", cache_state(result), r->io_engine,
+           r->write_engine);
     if (!result->sum)
         verified_row(result->verification);
     text_row("output", result->output ? result->output : "(scratch)");

@@ -9,7 +9,7 @@ import time
 import npyfile
 from harness import Skipped, case, check, check_equal
 
-TEXTS = ("op", "dtype", "device", "planner", "cache", "io_engine")
+TEXTS = ("op", "dtype", "device", "planner", "cache", "io_engine", "write_engine")
 COUNTS = ("run", "m", "n", "k", "budget_bytes", "peak_device_bytes", "peak_host_bytes", "h2d_pages",
           "h2d_bytes", "d2h_pages", "d2h_bytes", "file_read_bytes", "file_write_bytes",
           "disk_read_bytes", "disk_write_bytes")

@@ -87,11 +87,16 @@ static product_case variant(int64_t m, int64_t n, int64_t k, unsigned v)
     return p;
 }
 
+static bool on_a_card(void)
+{
+    const char *device = getenv("JASK_DEVICE");
+    return device && strncmp(device, "cuda", 4) == 0;
+}
+
 /* The least there is: a card keeps 16 KiB for its products beside the tiles. */
 static uint64_t least_budget(void)
 {
-    const char *device = getenv("JASK_DEVICE");
-    return device && strncmp(device, "cuda", 4) == 0 ? 48 << 10 : 32 << 10;
+    return on_a_card() ? 48 << 10 : 32 << 10;
 }
 
 /* Of the 36,000 small shapes every how many-th is taken: a device that takes milliseconds to start a
@@ -186,6 +191,34 @@ Test(dot, is_exact_however_files_are_read)
         jask_context_close(ctx);
     }
     cr_assert_gt(long_runs, 4);
+}
+
+/* Bands of whole rows are long runs, parts of rows are not; what of a page belongs to two bands, or two
+ * tiles, goes through the page cache. */
+Test(dot, is_exact_however_results_are_written)
+{
+    static const char *const engines[] = {"pread", "direct"};
+    int direct = 0;
+    for (size_t e = 0; e < 2; e++) {
+        cr_assert_eq(setenv("JASK_IO", engines[e], 1), 0);
+        for (uint64_t budget = 3 << 20; budget <= 24 << 20; budget *= 2) {
+            jask_context *ctx = e2e_context(budget, "bytes", true);
+            for (int64_t n = 1552; n <= 1592; n += 8) {
+                product_case p = variant(2112, n, 24, (unsigned)n);
+                jask_report r;
+                check_product(ctx, &p, 101, &r);
+                if (e == 0)
+                    cr_assert_str_eq(r.write_engine, "pwrite");
+                else if (strstr(r.note, "page cache"))
+                    cr_skip_test("%s", r.note);
+                else
+                    direct += strcmp(r.write_engine, "direct") == 0;
+            }
+            jask_context_close(ctx);
+        }
+    }
+    if (!on_a_card()) /* which stores in pieces of a small ring here */
+        cr_assert_gt(direct, 4);
 }
 
 static double one(unsigned seed, int64_t i, int64_t j)

@@ -62,7 +62,7 @@ def a_full_output_disk_leaves_the_older_result(box):
         free = free_bytes(disk)
         fails_in_time(box, ["disk/d.npy", 128 + (16 << 20), free], "a.npy", "a.npy", "--tb",
                       "-o", "disk/d.npy")
-        fails_in_time(box, ["disk/e.npy", 128 + 8 * 10 ** 12, free], "v.npy", "v.npy", "--tb",
+        fails_in_time(box, ["disk/e.npy", 4096 + 8 * 10 ** 12, free], "v.npy", "v.npy", "--tb",
                       "-o", "disk/e.npy")
         with open(os.path.join(disk, "other"), "wb") as file:
             file.write(bytes(free))

@@ -149,7 +149,7 @@ def default_budget_keeps_to_the_group():
                   % (128, report['budget_bytes'] / MIB, peak / MIB))
             assert 32 * MIB <= report['budget_bytes'] < 128 * MIB
         with open(c, 'rb') as result:
-            result.seek(128)
+            result.seek(4096)
             assert result.read(4096) == b'\0\0\0\x41' * 1024, 'wrong elements'
     finally:
         os.rmdir(group)
@@ -305,9 +305,11 @@ def long_writes_keep_dirty_pages_few():
                                  sync=sync)
             print('# %s: 512 MiB in %.1f s: %.1f MiB dirty or on the way at most'
                   % ('durable' if sync else 'not', report['seconds'], peak / MIB))
-            assert 0 < peak <= 48 * MIB, '%.1f MiB dirty' % (peak / MIB)
+            assert peak <= 48 * MIB, '%.1f MiB dirty' % (peak / MIB)
+            assert report['write_engine'] == ('direct' if sync else 'pwrite') or report['note'], report
+            assert sync or peak > 0, 'no page was seen dirty'
         with open('c.npy', 'rb') as result:
-            for offset in (128, 128 + (256 << 20), (512 << 20) + 128 - 4096):
+            for offset in (4096, 4096 + (256 << 20), 512 << 20):
                 result.seek(offset)
                 assert result.read(4096) == b'\0\0\0\x41' * 1024, 'wrong elements'
     finally:

@@ -373,7 +373,7 @@ Test(array, create_refuses_bad_arguments)
         {"c.npy", JASK_F32, 2, NULL, JASK_ERR_ARG, "needs a shape"},
         {"c.npy", JASK_DTYPE_NONE, 2, shape, JASK_ERR_ARG, "no element type"},
         {"c.npy", (jask_dtype)99, 2, shape, JASK_ERR_ARG, "99 is no element type"},
-        {"c.npy", JASK_F64, 2, eight_tb, JASK_ERR_IO, "'c.npy' needs 8000000000128 bytes, and"},
+        {"c.npy", JASK_F64, 2, eight_tb, JASK_ERR_IO, "'c.npy' needs 8000000004096 bytes, and"},
         {"none/c.npy", JASK_F64, 2, shape, JASK_ERR_IO, "directory 'none/'"},
         {".", JASK_F64, 2, shape, JASK_ERR_ARG, "is a directory"},
         {"", JASK_F64, 2, shape, JASK_ERR_ARG, "empty name"},

@@ -449,6 +449,28 @@ Test(npy, writes_what_numpy_writes)
     }
 }
 
+/* So that its bytes lie as requests around the page cache need them; NumPy reads such headers. */
+Test(npy, data_of_32_mebibytes_begins_at_a_page)
+{
+    static const int64_t floats[] = {(1 << 23) - 1, 1 << 23};
+    static const size_t sizes[] = {128, 4096};
+    for (int i = 0; i < 2; i++) {
+        unsigned char out[JK_NPY_HEADER_MAX];
+        jk_layout layout = {.dtype = JASK_F32}, back;
+        size_t need;
+        bool done;
+        cr_assert_eq(jk_layout_dense(&layout, 1, &floats[i], false, NULL), JASK_OK);
+        cr_assert_eq(jk_npy_write(out, &layout), sizes[i]);
+        cr_assert_eq(layout.data_offset, sizes[i]);
+        cr_assert_eq(out[sizes[i] - 1], '\n');
+        cr_assert_eq(jk_npy_parse(out, sizes[i], sizes[i] + layout.data_bytes, "a", JASK_F32, &need,
+                                  &done, &back, NULL),
+                     JASK_OK);
+        cr_assert(done);
+        cr_assert_arr_eq(&back, &layout, sizeof back);
+    }
+}
+
 Test(npy, the_longest_shape_fits_its_room)
 {
     unsigned char out[JK_NPY_HEADER_MAX];

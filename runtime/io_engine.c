@@ -1,4 +1,4 @@
-#include "runtime/read_engine.h"
+#include "runtime/io_engine.h"
 
 #include "runtime/budget.h"
 #include "runtime/dtype.h"
@@ -12,6 +12,7 @@ enum { INPUTS = 3, PRODUCTS = 2 };
 /* Of one product. */
 typedef struct engine {
     jk_direct direct[INPUTS]; /* of A, B and C; fd -1 where it is read through the page cache */
+    jk_direct result;         /* of D */
     int inputs;
     char note[256];
 } engine;
@@ -32,13 +33,27 @@ static void look_at_memory(jask_context *ctx, const jk_product *product, bool *o
     (void)jk_outgrow_memory(ctx, files, count, outgrown);
 }
 
-static void open_one(engine *e, jk_direct *direct, jk_matrix *matrix)
+typedef bool opener(const jk_file *file, jk_direct *out, jask_error *err);
+
+static void open_one(engine *e, opener *open_file, jk_direct *direct, jk_matrix *matrix)
 {
     jask_error why;
-    if (jk_direct_open(matrix->file, direct, &why))
+    if (open_file(matrix->file, direct, &why))
         matrix->direct = direct;
     else
         snprintf(e->note, sizeof e->note, "%.255s", why.msg);
+}
+
+/* A result that is to be on the disk at the end goes there at once: through the page cache it would be
+ * copied first, by cores that multiply, into memory that has to be found. A joint plan's sums come back
+ * from the file of D, and find them better in the cache. */
+static bool writes_around(const jask_context *ctx, const jk_product *product)
+{
+    const char *word = jk_context_io(ctx);
+    const jk_file *file = product->d.file;
+    if (product->joint || file->bytes < JK_DIRECT_WRITE_MIN || file->lacks & JK_FILE_IN_RAM)
+        return false;
+    return strcmp(word, "direct") == 0 || (strcmp(word, "pread") != 0 && product->durable);
 }
 
 /* Under `auto`, an input goes around the page cache where memory cannot hold it and direct reads pay. */
@@ -54,7 +69,7 @@ static void open_engine(engine *e, jk_product *product, const char *word, const 
                         jk_drop_behind *behind)
 {
     jk_matrix *inputs[INPUTS] = {&product->a, &product->b, &product->c};
-    *e = (engine){.direct = {{.fd = -1}, {.fd = -1}, {.fd = -1}}};
+    *e = (engine){.direct = {{.fd = -1}, {.fd = -1}, {.fd = -1}}, .result = {.fd = -1}};
     for (int i = 0; i < INPUTS; i++) {
         jk_matrix *input = inputs[i];
         size_t run = input->file ? jk_product_run_bytes(product, i) : 0;
@@ -62,7 +77,7 @@ static void open_engine(engine *e, jk_product *product, const char *word, const 
             continue;
         e->inputs++;
         if (goes_around(word, input, run, outgrown[i]))
-            open_one(e, &e->direct[i], input);
+            open_one(e, jk_direct_open, &e->direct[i], input);
         /* Beside direct reads only the ends of runs go through the page cache: few, and wanted again
          * in the next pass. */
         if (outgrown[i] && !input->direct)
@@ -71,29 +86,39 @@ static void open_engine(engine *e, jk_product *product, const char *word, const 
     }
 }
 
+/* Whether its file was read, or written, around the page cache all the time. */
+static bool close_one(engine *e, jk_direct *direct)
+{
+    bool around = direct->used && !direct->refused;
+    if (direct->refused && direct->writes)
+        snprintf(e->note, sizeof e->note,
+                 "'%.160s' is written through the page cache: direct writes were refused",
+                 direct->file->name);
+    else if (direct->refused)
+        snprintf(e->note, sizeof e->note,
+                 "'%.160s' is read through the page cache: direct reads were refused",
+                 direct->file->name);
+    jk_direct_close(direct);
+    return around;
+}
+
 /* Returns how many inputs were read around the page cache. */
-static int close_engine(engine *e)
+static int close_inputs(engine *e)
 {
     int direct = 0;
-    for (int i = 0; i < INPUTS; i++) {
-        if (e->direct[i].refused)
-            snprintf(e->note, sizeof e->note,
-                     "'%.160s' is read through the page cache: direct reads were refused",
-                     e->direct[i].file->name);
-        direct += e->direct[i].used && !e->direct[i].refused;
-        jk_direct_close(&e->direct[i]);
-    }
+    for (int i = 0; i < INPUTS; i++)
+        direct += close_one(e, &e->direct[i]);
     return direct;
 }
 
-jask_status jk_read_engine_run(const jk_product *product, jask_context *ctx, jk_run_stats *stats,
-                               jask_error *err)
+jask_status jk_io_engine_run(const jk_product *product, jask_context *ctx, jk_run_stats *stats,
+                             jask_error *err)
 {
     jk_product reading[PRODUCTS] = {*product};
     engine engines[PRODUCTS];
     jk_drop_behind behind[INPUTS * PRODUCTS] = {{0}};
     int products = product->other ? 2 : 1, inputs = 0, direct = 0;
-    bool outgrown[INPUTS * PRODUCTS];
+    bool outgrown[INPUTS * PRODUCTS], written;
     jask_status st;
     look_at_memory(ctx, product, outgrown);
     if (product->other) {
@@ -104,13 +129,17 @@ jask_status jk_read_engine_run(const jk_product *product, jask_context *ctx, jk_
         open_engine(&engines[i], &reading[i], jk_context_io(ctx), outgrown + i * INPUTS, behind);
         inputs += engines[i].inputs;
     }
+    if (writes_around(ctx, product))
+        open_one(&engines[0], jk_direct_open_write, &engines[0].result, &reading[0].d);
     st = jk_pipeline_run(&reading[0], stats, err);
     for (int i = 0; i < products; i++)
-        direct += close_engine(&engines[i]);
+        direct += close_inputs(&engines[i]);
+    written = close_one(&engines[0], &engines[0].result);
     jk_drop_behind_close(behind, INPUTS * PRODUCTS);
     if (st)
         return st;
     stats->io_engine = direct == 0 ? "pread" : direct == inputs ? "direct" : "mixed";
+    stats->write_engine = written ? "direct" : "pwrite";
     for (int i = 0; i < products; i++)
         if (!stats->note[0])
             memcpy(stats->note, engines[i].note, sizeof stats->note);
