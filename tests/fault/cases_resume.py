@@ -12,7 +12,7 @@ from trouble import (all_equal, fill, finish, free_bytes, held, mounted, small_d
 
 SIDE = 2000
 KEPT = ["d.npy.jask-journal", "d.npy.jask-partial"]
-SLOWLY = ("-b", "2MiB", "--threads", "1", "--resume")
+SLOWLY = ("-b", "512KiB", "--threads", "1", "--resume")
 
 
 def begin(box, *options):
