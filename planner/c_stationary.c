@@ -7,6 +7,7 @@
 #include "planner/internal.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     DEEPEST = 8192, /* deeper panels buy nothing on any machine known */
@@ -30,6 +31,12 @@ enum {
 /* With AUTO, plans that write whole rows of D are kept apart from others. */
 enum { ANY_ROWS, WHOLE_ROWS };
 
+/* A tile that was looked at: recipes propose many of them more than once. */
+typedef struct seen_tile {
+    int64_t bk, c_slots, slots[2], block[2];
+} seen_tile;
+enum { SEEN = 512 };
+
 typedef struct plan_choice {
     jk_tile_space space;
     const jk_machine *machine;
@@ -40,6 +47,7 @@ typedef struct plan_choice {
     double in_time;     /* slower candidates are out; infinite without an objective in time */
     uint64_t in_bytes;  /* those that copy more to the device are out */
     int64_t considered;
+    seen_tile seen[SEEN]; /* of this pass: the last one of each hash */
     bool found[2];
     jk_plan best[2]; /* [WHOLE_ROWS]: of those that write whole rows of D */
 } plan_choice;
@@ -252,9 +260,27 @@ static void consider_host_levels(plan_choice *choice, jk_plan *plan)
         judge(choice, &in_groups);
 }
 
+/* What a tile depends on does not include the recipe's quantum. */
+static bool is_seen(plan_choice *choice, const jk_recipe *recipe, const int64_t block[2])
+{
+    const seen_tile tile = {recipe->bk,
+                            recipe->c_slots,
+                            {recipe->slots[JK_ROWS], recipe->slots[JK_COLS]},
+                            {block[JK_ROWS], block[JK_COLS]}};
+    const uint64_t mix = 0x9e3779b97f4a7c15u;
+    uint64_t hash = (uint64_t)tile.block[JK_ROWS] * mix ^ (uint64_t)tile.block[JK_COLS];
+    seen_tile *place = &choice->seen[hash * mix >> 32 & (SEEN - 1)];
+    if (memcmp(place, &tile, sizeof tile) == 0)
+        return true;
+    *place = tile;
+    return false;
+}
+
 static void consider_tile(plan_choice *choice, const jk_recipe *recipe, const int64_t block[2])
 {
     const jk_problem *p = choice->space.problem;
+    if (is_seen(choice, recipe, block))
+        return;
     jk_plan plan = {
         .problem = *p,
         .planner = choice->planner,
@@ -396,6 +422,7 @@ bool jk_plan_c_stationary(const jk_problem *problem, const jk_machine *machine, 
         else if (!jk_add_u64(best->h2d_bytes, best->h2d_bytes / 50, &choice.in_bytes))
             choice.in_bytes = UINT64_MAX;
         choice.first_pass = choice.found[ANY_ROWS] = choice.found[WHOLE_ROWS] = false;
+        memset(choice.seen, 0, sizeof choice.seen);
         try_all(&choice);
         best = best_of_pass(&choice);
     }
