@@ -21,6 +21,13 @@ const char *sim_cublas(void)
     return jask_setting_environment(JK_SET_CUBLAS);
 }
 
+void sim_separate(uint64_t seed)
+{
+    cusim_config config = sim_config(seed);
+    config.separate_hosts = true;
+    cusim_reset(&config);
+}
+
 jk_device_ref sim_open(void)
 {
     jk_device_options options = {.cublas = sim_cublas()};

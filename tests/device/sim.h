@@ -8,6 +8,9 @@
 /* A machine with one card, its work in an order of its own for every seed. */
 cusim_config sim_config(uint64_t seed);
 
+/* Begin with such a machine, and hold host threads to be ordered by nothing but what they give and take. */
+void sim_separate(uint64_t seed);
+
 /* cuda:0 of the simulator, which is its own cuBLAS. */
 jk_device_ref sim_open(void);
 

@@ -123,11 +123,9 @@ Test(dot_cuda, reads_files_less_often_the_more_host_memory_there_is)
         jask_array *a = make("a.npy", JASK_F32, 200, 250, 1),
                    *b = make("b.npy", JASK_F32, 250, 150, 2);
         for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
-            cusim_config config = sim_config(seed);
             jask_report report;
             jask_config in_force;
-            config.separate_hosts = true;
-            cusim_reset(&config);
+            sim_separate(seed);
             setenv("JASK_HOST_BUDGET", budgets[i], 1);
             jask_context *ctx = e2e_context(64 << 10, seed % 2 ? "bytes" : "auto", true);
             jask_get_config(ctx, &in_force, sizeof in_force, NULL);
@@ -164,12 +162,10 @@ static jask_array *make_batches(const char *name, int64_t rows, int64_t cols, un
 /* Batches one after the other: what host memory holds of one is nothing to the next. */
 Test(dot_cuda, reads_each_batch_once)
 {
-    cusim_config config = sim_config(3);
     jask_report report = {.struct_size = sizeof report};
     jask_array *d = NULL;
     jask_error err;
-    config.separate_hosts = true;
-    cusim_reset(&config);
+    sim_separate(3);
     setenv("JASK_HOST_BUDGET", "256KiB", 1);
     jask_context *ctx = e2e_context(48 << 10, "auto", true);
     jask_array *a = make_batches("a.npy", 110, 120, 1), *b = make_batches("b.npy", 120, 100, 2);

@@ -85,6 +85,17 @@ static void check_same(const jask_array *got, const jask_array *want, const char
     free(x);
 }
 
+/* The card's result and the host's, and all that is left to close. */
+static void check_and_close(jask_context *ctx, jask_array *got, jask_context *host,
+                            jask_array *want, const char *what)
+{
+    check_same(got, want, what);
+    jask_array_close(got);
+    jask_array_close(want);
+    jask_context_close(ctx);
+    jask_context_close(host);
+}
+
 /* On the card in layers, and on the CPU at once. */
 static void check_dot(const jask_array *a, const jask_array *b, const jask_dot_args *args,
                       uint64_t seed, const char *what)
@@ -96,13 +107,9 @@ static void check_dot(const jask_array *a, const jask_array *b, const jask_dot_a
     cr_assert_eq(jask_dot_plan(ctx, a, b, args, &plan, &err), JASK_OK, "%s: %s", what, err.msg);
     cr_assert_gt(layers_of(plan), 0, "%s: no layers", what);
     jask_array *got = e2e_dot(ctx, a, b, args, &report), *want = e2e_dot(host, a, b, args, NULL);
-    check_same(got, want, what);
     cr_assert_leq(report.peak_host_bytes, 160 << 10, "%s", what);
     cr_assert_lt(report.io.file_read_bytes, report.io.h2d_bytes, "%s", what);
-    jask_array_close(got);
-    jask_array_close(want);
-    jask_context_close(ctx);
-    jask_context_close(host);
+    check_and_close(ctx, got, host, want, what);
     sim_check_clean("seed", seed);
 }
 
@@ -188,13 +195,9 @@ Test(layers_cuda, batches_come_one_after_the_other)
     cr_assert_eq(report.io.file_read_bytes, report.planned.file_read_bytes);
     cr_assert_eq(report.io.d2h_bytes, report.planned.d2h_bytes);
     cr_assert_eq(jask_matmul(host, a, b, NULL, &want, NULL, &err), JASK_OK, "%s", err.msg);
-    check_same(got, want, "batches");
-    jask_array_close(got);
-    jask_array_close(want);
+    check_and_close(ctx, got, host, want, "batches");
     jask_array_close(a);
     jask_array_close(b);
-    jask_context_close(ctx);
-    jask_context_close(host);
     sim_check_clean("case", 0);
 }
 
@@ -218,13 +221,9 @@ Test(layers_cuda, deterministic_products_have_the_same_bits)
     cr_assert_eq(jask_dot_plan(ctx, a, b, NULL, &plan, &err), JASK_OK, "%s", err.msg);
     cr_assert_gt(layers_of(plan), 0);
     jask_array *got = e2e_dot(ctx, a, b, NULL, NULL), *want = e2e_dot(host, a, b, NULL, NULL);
-    check_same(got, want, "deterministic");
-    jask_array_close(got);
-    jask_array_close(want);
+    check_and_close(ctx, got, host, want, "deterministic");
     jask_array_close(a);
     jask_array_close(b);
-    jask_context_close(ctx);
-    jask_context_close(host);
     sim_check_clean("case", 0);
 }
 

@@ -50,11 +50,9 @@ Test(pipeline_cuda, layers_are_exact_and_ordered_under_60_schedules)
 {
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        cusim_config config = sim_config(seed);
         product_setup setup;
         jk_device_ref device;
-        config.separate_hosts = true;
-        cusim_reset(&config);
+        sim_separate(seed);
         device = sim_open();
         setup = product_layered_setup(&device, ctx, seed);
         run_counted(&setup, &product_shapes[seed % PRODUCT_SHAPES]);
@@ -70,11 +68,9 @@ Test(pipeline_cuda, is_exact_and_ordered_under_100_schedules)
     for (uint64_t seed = 1; seed <= 100; seed++) {
         /* Three shapes a seed, in turn. */
         for (uint64_t i = 3 * seed; i < 3 * seed + 3; i++) {
-            cusim_config config = sim_config(seed);
             product_setup setup;
             jk_device_ref device;
-            config.separate_hosts = true;
-            cusim_reset(&config);
+            sim_separate(seed);
             device = sim_open();
             setup = product_varied_setup(&device, ctx, seed + i);
             run_counted(&setup, &product_shapes[i % PRODUCT_SHAPES]);
@@ -89,13 +85,11 @@ Test(pipeline_cuda, gradients_are_exact_and_ordered_under_100_schedules)
 {
     jask_context *ctx = e2e_context(1 << 20, "auto", true);
     for (uint64_t seed = 1; seed <= 100; seed++) {
-        cusim_config config = sim_config(seed);
         product_setup setup;
         jk_device_ref device;
         gradients g;
         jask_error err;
-        config.separate_hosts = true;
-        cusim_reset(&config);
+        sim_separate(seed);
         device = sim_open();
         setup = product_varied_setup(&device, ctx, seed);
         gradients_open(&setup, &gradients_shapes[seed % GRADIENTS_SHAPES], seed, &g);

@@ -179,14 +179,12 @@ static bool right = true;
 /* Number `number` of all shapes and set-ups. */
 static jask_status run(jask_context *ctx, uint64_t number, course way, int lose_at)
 {
-    cusim_config config = sim_config(number);
     jk_device_options options = {.cublas = sim_cublas()};
     jk_device_ref device;
     product_setup setup;
     jask_error err;
     jask_status st;
-    config.separate_hosts = true;
-    cusim_reset(&config);
+    sim_separate(number);
     st = jk_device_select("cuda", &options, &device, &err);
     if (st)
         return st;
