@@ -90,16 +90,12 @@ double jk_plan_run_seconds(const jk_plan *plan, const jk_machine *machine)
     return over(runs * (double)jk_problem_batches(p), machine->runs);
 }
 
-/* Sums in host memory come down in bands, as a finished tile does, and a next tile that has the same place on the
- * device goes up when they have. */
-static double sums_seconds(const jk_plan *plan, const jk_machine *machine)
+/* Sums of a tile in host memory come down in bands, as a finished one does, and a next tile that has the same place
+ * on the device goes up when they have. */
+static double sums_seconds(const jk_plan *plan, const jk_machine *machine, double tile)
 {
-    double tile = (double)plan->bm * (double)plan->bn * plan->problem.c_bytes;
-    double partial = (double)plan->tiles / (double)jk_plan_layers(plan);
-    partial = (double)plan->tiles - partial;
-    return plan->c_slots == 1
-               ? partial * (over(tile, machine->d2h) / BANDS + bare_copy_seconds(tile, machine))
-               : 0;
+    return plan->c_slots == 1 ? over(tile, machine->d2h) / BANDS + bare_copy_seconds(tile, machine)
+                              : 0;
 }
 
 jk_stage jk_plan_bottleneck(const jk_plan *plan)
@@ -132,5 +128,6 @@ void jk_plan_set_seconds(jk_plan *plan, const jk_machine *machine, bool pipeline
     double finished = (double)plan->tiles / (double)jk_plan_layers(plan);
     double waits = batches * single_slot_seconds(plan, machine, one);
     plan->seconds = fill + pipelined_seconds(plan->stage_seconds, machine) + waits +
-                    (finished - 1) * shown + sums_seconds(plan, machine) + end;
+                    (finished - 1) * shown +
+                    ((double)plan->tiles - finished) * sums_seconds(plan, machine, tile) + end;
 }

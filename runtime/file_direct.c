@@ -79,27 +79,32 @@ void jk_direct_close(jk_direct *direct)
     direct->fd = -1;
 }
 
-/* Whole units to an address that fits. *done: how many bytes came before the end, or before the
+/* Whole units from or to an address that fits. *done: how many bytes came before the end, or before the
  * kernel would have no more requests of this kind. */
-static jask_status read_whole(jk_direct *direct, uint64_t offset, char *to, size_t bytes,
+static jask_status move_whole(jk_direct *direct, uint64_t offset, char *mem, size_t bytes,
                               size_t *done, jask_error *err)
 {
     *done = 0;
     while (*done < bytes) {
-        ssize_t got = pread(direct->fd, to + *done, bytes - *done, (off_t)(offset + *done));
-        if (got < 0 && errno == EINTR)
+        char *at = mem + *done;
+        size_t left = bytes - *done;
+        off_t from = (off_t)(offset + *done);
+        ssize_t moved =
+            direct->writes ? pwrite(direct->fd, at, left, from) : pread(direct->fd, at, left, from);
+        if (moved < 0 && errno == EINTR)
             continue;
-        /* Some file systems open a file so and then refuse to read it. */
-        if (got < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) {
+        /* Some file systems open a file so and then refuse to move anything. */
+        if (moved < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) {
             direct->refused = true;
             return JASK_OK;
         }
-        if (got < 0)
-            return jk_fail_errno(err, "read %zu bytes at %llu of '%s'", bytes - *done,
-                                 (unsigned long long)(offset + *done), direct->file->name);
-        *done += (size_t)got;
+        if (moved < 0)
+            return jk_fail_errno(err, "%s %zu bytes at %llu of '%s'",
+                                 direct->writes ? "write" : "read", left, (unsigned long long)from,
+                                 direct->file->name);
+        *done += (size_t)moved / direct->offset_unit * direct->offset_unit;
         direct->used = true;
-        if (got == 0 || (size_t)got % direct->offset_unit != 0)
+        if (moved == 0 || (size_t)moved % direct->offset_unit != 0)
             return JASK_OK;
     }
     return JASK_OK;
@@ -120,36 +125,12 @@ jask_status jk_direct_read(jk_direct *direct, uint64_t offset, void *dst, size_t
     /* Read to the next address that the disk can write to, and moved from there into place. */
     shift = (size_t)(-(uintptr_t)to % direct->mem_unit);
     whole -= (shift + unit - 1) / unit * unit;
-    st = read_whole(direct, offset + head, to + shift, whole, &done, err);
+    st = move_whole(direct, offset + head, to + shift, whole, &done, err);
     if (st)
         return st;
     memmove(to, to + shift, done);
     st = jk_file_read(file, offset, dst, head, err);
     return st ? st : jk_file_read(file, offset + head + done, to + done, bytes - head - done, err);
-}
-
-/* As read_whole. */
-static jask_status write_whole(jk_direct *direct, uint64_t offset, const char *from, size_t bytes,
-                               size_t *done, jask_error *err)
-{
-    *done = 0;
-    while (*done < bytes) {
-        ssize_t put = pwrite(direct->fd, from + *done, bytes - *done, (off_t)(offset + *done));
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) {
-            direct->refused = true;
-            return JASK_OK;
-        }
-        if (put < 0)
-            return jk_fail_errno(err, "write %zu bytes at %llu of '%s'", bytes - *done,
-                                 (unsigned long long)(offset + *done), direct->file->name);
-        *done += (size_t)put / direct->offset_unit * direct->offset_unit;
-        direct->used = true;
-        if (put == 0 || (size_t)put % direct->offset_unit != 0)
-            return JASK_OK;
-    }
-    return JASK_OK;
 }
 
 jask_status jk_direct_write(jk_direct *direct, uint64_t offset, const void *src, size_t bytes,
@@ -163,7 +144,8 @@ jask_status jk_direct_write(jk_direct *direct, uint64_t offset, const void *src,
         (uintptr_t)(from + head) % direct->mem_unit != 0)
         return jk_file_write(file, offset, src, bytes, err);
     whole = (bytes - head) / direct->offset_unit * direct->offset_unit;
-    st = write_whole(direct, offset + head, from + head, whole, &done, err);
+    /* From where it writes, memory is only read. */
+    st = move_whole(direct, offset + head, (char *)from + head, whole, &done, err);
     if (!st)
         st = jk_file_write(file, offset, from, head, err);
     return st ? st

@@ -33,12 +33,12 @@ static void look_at_memory(jask_context *ctx, const jk_product *product, bool *o
     (void)jk_outgrow_memory(ctx, files, count, outgrown);
 }
 
-typedef bool opener(const jk_file *file, jk_direct *out, jask_error *err);
-
-static void open_one(engine *e, opener *open_file, jk_direct *direct, jk_matrix *matrix)
+/* D's file is written, the others are read. */
+static void open_one(engine *e, jk_direct *direct, jk_matrix *matrix)
 {
     jask_error why;
-    if (open_file(matrix->file, direct, &why))
+    if (direct == &e->result ? jk_direct_open_write(matrix->file, direct, &why)
+                             : jk_direct_open(matrix->file, direct, &why))
         matrix->direct = direct;
     else
         snprintf(e->note, sizeof e->note, "%.255s", why.msg);
@@ -77,7 +77,7 @@ static void open_engine(engine *e, jk_product *product, const char *word, const 
             continue;
         e->inputs++;
         if (goes_around(word, input, run, outgrown[i]))
-            open_one(e, jk_direct_open, &e->direct[i], input);
+            open_one(e, &e->direct[i], input);
         /* Beside direct reads only the ends of runs go through the page cache: few, and wanted again
          * in the next pass. */
         if (outgrown[i] && !input->direct)
@@ -90,14 +90,11 @@ static void open_engine(engine *e, jk_product *product, const char *word, const 
 static bool close_one(engine *e, jk_direct *direct)
 {
     bool around = direct->used && !direct->refused;
-    if (direct->refused && direct->writes)
+    if (direct->refused)
         snprintf(e->note, sizeof e->note,
-                 "'%.160s' is written through the page cache: direct writes were refused",
-                 direct->file->name);
-    else if (direct->refused)
-        snprintf(e->note, sizeof e->note,
-                 "'%.160s' is read through the page cache: direct reads were refused",
-                 direct->file->name);
+                 "'%.160s' is %s through the page cache: direct %s were refused",
+                 direct->file->name, direct->writes ? "written" : "read",
+                 direct->writes ? "writes" : "reads");
     jk_direct_close(direct);
     return around;
 }
@@ -130,7 +127,7 @@ jask_status jk_io_engine_run(const jk_product *product, jask_context *ctx, jk_ru
         inputs += engines[i].inputs;
     }
     if (writes_around(ctx, product))
-        open_one(&engines[0], jk_direct_open_write, &engines[0].result, &reading[0].d);
+        open_one(&engines[0], &engines[0].result, &reading[0].d);
     st = jk_pipeline_run(&reading[0], stats, err);
     for (int i = 0; i < products; i++)
         direct += close_inputs(&engines[i]);

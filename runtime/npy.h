@@ -14,7 +14,8 @@ jask_status jk_npy_parse(const unsigned char *bytes, size_t available, uint64_t 
                          jk_layout *out, jask_error *err);
 
 /* Write the header of format 1.0, padded so that the data begins at a multiple of 64, where there
- * are 32 MiB or more of 4096, which suits requests around the page cache. Sets layout->data_offset. `bytes` holds at least JK_NPY_HEADER_MAX. Returns the header's length. */
+ * are 32 MiB or more of 4096, which suits requests around the page cache. Sets layout->data_offset.
+ * `bytes` holds at least JK_NPY_HEADER_MAX. Returns the header's length. */
 #define JK_NPY_HEADER_MAX 4096
 size_t jk_npy_write(unsigned char *bytes, jk_layout *layout);
 

@@ -1,4 +1,5 @@
 /* Reading around the page cache: any offset, length and address, and every refusal. */
+#include "../random.h"
 #include "runtime/file.h"
 #include "tree.h"
 
@@ -62,11 +63,10 @@ static jk_direct direct;
 
 static void enter(void)
 {
-    uint32_t seed = 1;
     int fd;
     tree_enter();
     for (size_t i = 0; i < SIZE; i++)
-        content[i] = (unsigned char)((seed = seed * 1664525 + 1013904223) >> 24);
+        content[i] = (unsigned char)random_bits();
     fd = open("data", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     cr_assert_eq(write(fd, content, SIZE), (ssize_t)SIZE);
     cr_assert_eq(fsync(fd), 0);

@@ -1,4 +1,5 @@
 /* Writing around the page cache: any offset, length and address, and every refusal. */
+#include "../random.h"
 #include "runtime/file.h"
 #include "tree.h"
 
@@ -53,7 +54,6 @@ static jk_direct direct;
 
 static void enter(void)
 {
-    uint32_t seed = 1;
     int fd;
     tree_enter();
     content = aligned_alloc(PAGE, SIZE + PAGE);
@@ -61,7 +61,7 @@ static void enter(void)
     got = malloc(SIZE);
     cr_assert(content && want && got);
     for (size_t i = 0; i < SIZE + PAGE; i++)
-        content[i] = (unsigned char)((seed = seed * 1664525 + 1013904223) >> 24);
+        content[i] = (unsigned char)random_bits();
     fd = open("data", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     memset(want, 0x5a, SIZE);
     cr_assert_eq(write(fd, want, SIZE), (ssize_t)SIZE);
