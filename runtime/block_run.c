@@ -305,7 +305,8 @@ static jask_status open_arena(run *r, jask_error *err)
 {
     void *arena;
     char *mem;
-    jask_status st = jk_device_host.mem_alloc(NULL, r->plan->peak_bytes, &arena, err);
+    jask_status st =
+        jk_device_host.mem_alloc(jk_context_host(r->job->ctx), r->plan->peak_bytes, &arena, err);
     if (st)
         return st;
     r->arena_bytes = r->plan->peak_bytes;
@@ -360,7 +361,7 @@ static void close_run(run *r)
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
     join(r);
-    jk_device_host.mem_free(NULL, r->arena, r->arena_bytes);
+    jk_device_host.mem_free(jk_context_host(r->job->ctx), r->arena, r->arena_bytes);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
     free(r);

@@ -483,3 +483,8 @@ const jk_device_ref *jk_context_device(const jask_context *ctx)
 {
     return &ctx->device;
 }
+
+jk_device *jk_context_host(const jask_context *ctx)
+{
+    return ctx->device.info.host_memory ? ctx->device.dev : NULL;
+}

@@ -37,6 +37,9 @@ const char *jk_context_io(const jask_context *ctx); /* "auto", "pread", "direct"
 jk_planner jk_context_planner(const jask_context *ctx);
 const jk_machine_said *jk_context_machine(const jask_context *ctx);
 const jk_device_ref *jk_context_device(const jask_context *ctx);
+/* For memory of the host: its device, which may have some spare from the last operation; NULL beside a card, where
+ * there is none. */
+jk_device *jk_context_host(const jask_context *ctx);
 
 /* The directory for files without a name, made and examined at the first call. The text lives as
  * long as the context. */

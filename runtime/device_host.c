@@ -1,21 +1,27 @@
-/* The CPU as a device: its memory is host memory, its queues are immediate. */
+/* The CPU as a device: its memory is host memory, its queues are immediate.
+ *
+ * What it was given back last is spare for the next operation that asks for as much, because memory
+ * that is new to a process is zeroed first, on a virtual machine perhaps even fetched from the host. It is
+ * the system's to take meanwhile (MADV_FREE), and goes before memory of another size is asked for, so that
+ * a budget is never taken twice. */
 #include "config.h"
 #include "runtime/blas.h"
 #include "runtime/device.h"
 #include "runtime/ordered.h"
 #include "runtime/topology.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Nothing to keep: the handles only have to be distinct from NULL. */
 struct jk_device {
-    char unused;
+    pthread_mutex_t lock;
+    void *spare; /* NULL: none */
+    size_t spare_bytes;
 };
-static struct jk_device the_host;
 
 static int host_count(char *note, size_t note_size)
 {
@@ -26,16 +32,26 @@ static int host_count(char *note, size_t note_size)
 static jask_status host_open(int index, const jk_device_options *options, jk_device **out,
                              jask_error *err)
 {
+    jk_device *dev;
     (void)options;
     if (index != 0)
         return jk_fail(err, JASK_ERR_DEVICE, "there is no device host:%d; there is host", index);
-    *out = &the_host;
+    dev = calloc(1, sizeof *dev);
+    if (!dev)
+        return jk_fail(err, JASK_ERR_NOMEM, "no memory for a device");
+    pthread_mutex_init(&dev->lock, NULL);
+    *out = dev;
     return JASK_OK;
 }
 
 static void host_close(jk_device *dev)
 {
-    (void)dev;
+    if (!dev)
+        return;
+    if (dev->spare)
+        munmap(dev->spare, dev->spare_bytes);
+    pthread_mutex_destroy(&dev->lock);
+    free(dev);
 }
 
 static void host_begin_thread(jk_device *dev)
@@ -68,25 +84,58 @@ static jask_status host_info(jk_device *dev, jk_device_info *out, jask_error *er
     return JASK_OK;
 }
 
+/* What is spare, if it is that large; NULL when not, and then nothing is spare any more. */
+static void *take_spare(jk_device *dev, size_t bytes)
+{
+    void *spare;
+    size_t spare_bytes;
+    pthread_mutex_lock(&dev->lock);
+    spare = dev->spare;
+    spare_bytes = dev->spare_bytes;
+    dev->spare = NULL;
+    pthread_mutex_unlock(&dev->lock);
+    if (spare && spare_bytes != bytes) {
+        munmap(spare, spare_bytes);
+        spare = NULL;
+    }
+    return spare;
+}
+
+/* False where the system knows no memory that it may take, or there is some spare already. */
+static bool make_spare(jk_device *dev, void *ptr, size_t bytes)
+{
+    bool made;
+    if (madvise(ptr, bytes, MADV_FREE) != 0)
+        return false;
+    pthread_mutex_lock(&dev->lock);
+    made = !dev->spare;
+    if (made) {
+        dev->spare = ptr;
+        dev->spare_bytes = bytes;
+    }
+    pthread_mutex_unlock(&dev->lock);
+    return made;
+}
+
 static jask_status host_mem_alloc(jk_device *dev, size_t bytes, void **out, jask_error *err)
 {
-    void *ptr;
-    (void)dev;
-    ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (ptr == MAP_FAILED)
-        return jk_fail_errno(
-            err, "cannot have %zu bytes of memory for tiles; lower the memory budget", bytes);
-    /* Fewer page faults and TLB misses; a kernel without huge pages refuses, which costs nothing.
-     */
-    (void)madvise(ptr, bytes, MADV_HUGEPAGE);
+    void *ptr = dev ? take_spare(dev, bytes) : NULL;
+    if (!ptr) {
+        ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (ptr == MAP_FAILED)
+            return jk_fail_errno(err, "cannot have %zu bytes of memory; lower the memory budget",
+                                 bytes);
+        /* Fewer page faults and TLB misses; a kernel without huge pages refuses, which costs
+         * nothing. */
+        (void)madvise(ptr, bytes, MADV_HUGEPAGE);
+    }
     *out = ptr;
     return JASK_OK;
 }
 
 static void host_mem_free(jk_device *dev, void *ptr, size_t bytes)
 {
-    (void)dev;
-    if (ptr)
+    if (ptr && !(dev && make_spare(dev, ptr, bytes)))
         munmap(ptr, bytes);
 }
 

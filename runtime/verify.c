@@ -207,6 +207,7 @@ static jask_status run_check(check *c, jask_verification *out, jask_error *err)
         .b = source_of(c, JK_ARRAY_B),
         .c = source_of(c, JK_ARRAY_C),
         .d = source_of(c, JK_ARRAY_D),
+        .host = jk_context_host(c->ctx),
         .memory_bytes = jk_context_cpu_budget(c->ctx),
         .tick = tell,
         .tick_user = c,

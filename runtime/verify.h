@@ -6,6 +6,7 @@
 
 #include "common/base.h"
 #include "runtime/array.h"
+#include "runtime/device.h"
 
 /* Elements that the inner loops take at a time. */
 #define JK_VERIFY_TILE 256
@@ -52,6 +53,7 @@ typedef struct jk_verify_job {
     double input_unit; /* relative error that elements of A and B may be rounded with, or 0 */
     jk_verify_source a, b, d;
     jk_verify_source c;    /* read only when beta is not 0 */
+    jk_device *host;       /* that lends the memory; may be NULL */
     uint64_t memory_bytes; /* less is taken when it is not needed; 4096 in any case */
     /* Called after every piece with the elements read so far and in all, of one batch; non-zero
      * stops. */

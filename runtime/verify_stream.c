@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MEMORY_MAX ((uint64_t)64 << 20)
@@ -47,6 +46,7 @@ typedef struct stream {
     operand a, b, c, d;
     jk_probe probe;
     void *memory;
+    size_t memory_bytes;
     void *window;
     int64_t window_elems;
     int64_t chunk, held; /* k indices at a time; first one of the chunk in y, -1: none */
@@ -288,13 +288,14 @@ static jask_status share_memory(stream *s, jask_error *err)
     int64_t block_bytes =
         (job->beta != 0 ? BLOCK_ARRAYS_C : BLOCK_ARRAYS) * (int64_t)sizeof(double);
     double *next;
+    jask_status st;
     s->chunk = jk_max(1, jk_min(job->k, whole_pairs(quarter / chunk_bytes)));
     s->block = jk_min(job->m, (bytes - window - s->chunk * chunk_bytes) / block_bytes);
     bytes = window + s->chunk * chunk_bytes + s->block * block_bytes;
-    s->memory = malloc((size_t)bytes);
-    if (!s->memory)
-        return jk_fail(err, JASK_ERR_NOMEM, "no memory for the %" PRId64 " bytes of the check",
-                       bytes);
+    st = jk_device_host.mem_alloc(job->host, (size_t)bytes, &s->memory, err);
+    if (st)
+        return st;
+    s->memory_bytes = (size_t)bytes;
     s->window = s->memory;
     s->window_elems = window / (int64_t)jask_dtype_size(job->dtype);
     next = (double *)s->memory + window / (int64_t)sizeof(double);
@@ -341,6 +342,6 @@ jask_status jk_verify_stream(const jk_verify_job *job, jk_verify_judge judge, vo
     count_elements(&s);
     for (int64_t row = 0; !st && row < job->m; row += s.block)
         st = run_block(&s, row, jk_min(job->m - row, s.block), judge, judge_user, err);
-    free(s.memory);
+    jk_device_host.mem_free(job->host, s.memory, s.memory_bytes);
     return st;
 }
