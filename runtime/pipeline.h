@@ -70,9 +70,9 @@ size_t jk_pipeline_reserve_bytes(const jk_device_info *info, uint64_t budget_byt
  * own. */
 int jk_pipeline_host_blocks(bool transposes_c, int io_threads);
 
-/* How many bytes lie together in the file of input 0 (A), 1 (B) or 2 (C) where the plan reads it:
- * rows of a panel, or a block where those are whole rows. 0 for what the other product of a joint plan
- * brings. */
+/* How many bytes lie together in the file of input 0 (A), 1 (B) or 2 (C) where the plan reads it: a row of a
+ * panel, or all its rows where those are whole ones; a block at the most. 0 for what the other product of a
+ * joint plan brings, and for a B whose panels are A's. */
 size_t jk_product_run_bytes(const jk_product *product, int input);
 
 /* Blocks until D's bytes are all written (not yet committed). After any failure every stage has

@@ -58,11 +58,15 @@ size_t jk_product_run_bytes(const jk_product *product, int input)
                                                  : &product->c;
     if (product->joint && input != JK_OPERAND_C && !jk_step_loads(&step, input))
         return 0;
+    if (product->plan && input == JK_OPERAND_B && product->plan->b_slots == 0)
+        return 0;
     int64_t across = input == JK_OPERAND_A ? step.depth : step.cols;
     int64_t down = input == JK_OPERAND_B ? step.depth : step.rows;
-    int64_t cols = m->trans ? down : across;
+    int64_t cols = m->trans ? down : across, rows = m->trans ? across : down;
     size_t bytes = (size_t)cols * jask_dtype_size(m->dtype);
-    return cols >= m->cols || bytes > product->block_bytes ? product->block_bytes : bytes;
+    if (cols >= m->cols)
+        bytes *= (size_t)rows;
+    return bytes < product->block_bytes ? bytes : product->block_bytes;
 }
 
 jk_pieces jk_run_pieces(const jk_run *run, size_t elem_bytes, int64_t rows, int64_t cols)

@@ -88,6 +88,38 @@ Test(pipeline, goes_on_from_any_tile)
     jk_device_release(&host);
 }
 
+/* How files are read depends on it. A is 64 x 1000 in its file, or the transpose of 1000 x 64; B 1000 x 32. */
+Test(pipeline, runs_are_as_long_as_what_lies_together)
+{
+    static const struct {
+        bool trans;
+        int64_t bm, bn, bk, b_slots;
+        size_t block, run_a, run_b;
+    } cases[] = {
+        {false, 64, 16, 100, 2, 4096, 400, 64},     /* parts of rows, */
+        {false, 64, 16, 100, 2, 256, 256, 64},      /* cut into blocks */
+        {false, 16, 32, 10, 2, 4096, 40, 1280},     /* whole rows of B, all of a panel's */
+        {false, 16, 32, 1000, 2, 4096, 4096, 4096}, /* a block of them */
+        {true, 64, 16, 10, 2, 4096, 2560, 64},      /* and of A, where columns are stored */
+        {true, 32, 16, 10, 2, 4096, 128, 64},
+        {false, 64, 64, 100, 0, 4096, 400, 0}, /* B's panels are A's */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jk_plan plan = {.bm = cases[i].bm, .bn = cases[i].bn, .bk = cases[i].bk};
+        bool trans = cases[i].trans;
+        jk_product job = {
+            .plan = &plan,
+            .a = {.rows = trans ? 1000 : 64, .cols = trans ? 64 : 1000, .dtype = JASK_F32},
+            .b = {.rows = 1000, .cols = 32, .dtype = JASK_F32},
+            .block_bytes = cases[i].block,
+        };
+        job.a.trans = trans;
+        plan.b_slots = cases[i].b_slots;
+        cr_assert_eq(jk_product_run_bytes(&job, 0), cases[i].run_a, "A of case %zu", i);
+        cr_assert_eq(jk_product_run_bytes(&job, 1), cases[i].run_b, "B of case %zu", i);
+    }
+}
+
 Test(pipeline, is_exact_with_host_memory)
 {
     jk_device_ref host;
