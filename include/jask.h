@@ -241,8 +241,10 @@ typedef struct jask_options {
                                        "info" or "debug". NULL: not set (warn) */
     const char *io;            /**< JASK_IO; how inputs are read and products written: "pread"
                                        (through the page cache), "direct" (around it, where the file
-                                       system can) or "auto" (inputs around it that do not fit
-                                       beside the budget and are not there already, results where
+                                       system can) or "auto" (inputs around it that are not there
+                                       already and do not fit beside the budget, or have 1 GiB or
+                                       more on a disk of this machine that a product reads once, in
+                                       less time than it multiplies by its plan; results where
                                        `sync` is set). Only long runs of bytes go around it; sums
                                        and reductions go through it always. NULL: not set (auto) */
     const char *machine;       /**< JASK_MACHINE; what plans are made with instead of what is known

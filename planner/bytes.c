@@ -222,21 +222,40 @@ static jk_u128 elements_in(jk_u128 bytes, uint64_t element)
     return bytes >> __builtin_ctzll(element);
 }
 
+/* Bytes of the files of A, B and C that are read in one batch. */
+static void batch_reads(const jk_plan *plan, const jk_traffic *copies, jk_u128 out[3])
+{
+    const jk_problem *p = &plan->problem;
+    const jk_element_sizes size = jk_device_elements(p), in_file = jk_file_elements(p);
+    jk_traffic reading = jk_plan_reading(plan, copies);
+    out[0] = elements_in(reading.bytes[JK_ROWS], size.a) * in_file.a;
+    out[1] = elements_in(reading.bytes[JK_COLS], size.b) * in_file.b;
+    out[2] = p->read_c ? (jk_u128)p->m * (jk_u128)p->n * in_file.c : 0;
+}
+
+void jk_plan_file_reads(const jk_plan *plan, uint64_t out[3])
+{
+    jk_traffic copies = jk_plan_traffic(plan);
+    jk_u128 reads[3];
+    batch_reads(plan, &copies, reads);
+    for (int i = 0; i < 3; i++)
+        out[i] = (uint64_t)reads[i] * (uint64_t)jk_problem_batches(&plan->problem);
+}
+
 bool jk_plan_set_counts(jk_plan *plan)
 {
     const jk_problem *p = &plan->problem;
     jk_traffic traffic = jk_plan_traffic(plan);
     const jk_element_sizes size = jk_device_elements(p), in_file = jk_file_elements(p);
-    jk_traffic reading = jk_plan_reading(plan, &traffic);
+    jk_u128 reads[3];
+    batch_reads(plan, &traffic, reads);
     jk_u128 up = traffic.bytes[JK_ROWS] + traffic.bytes[JK_COLS];
-    jk_u128 read_a = elements_in(reading.bytes[JK_ROWS], size.a);
-    jk_u128 read_b = elements_in(reading.bytes[JK_COLS], size.b);
     jk_u128 d = (jk_u128)p->m * (jk_u128)p->n, c = p->read_c ? d : 0;
     jk_u128 tiles = (jk_u128)plan->mt * (jk_u128)plan->nt, layers = (jk_u128)jk_plan_layers(plan);
     jk_u128 pages = traffic.pages[JK_ROWS] + traffic.pages[JK_COLS];
     pages += tiles * (layers - 1 + p->read_c);
     jk_u128 bytes[] = {up + (c + d * (layers - 1)) * size.c, d * layers * size.c,
-                       read_a * in_file.a + read_b * in_file.b + c * in_file.c, d * in_file.d};
+                       reads[0] + reads[1] + reads[2], d * in_file.d};
     jk_u128 counts[] = {tiles * layers, pages, tiles};
     if (!times_batches(p, bytes, 4, UINT64_MAX, bytes) ||
         !times_batches(p, counts, 3, INT64_MAX, counts) || bytes[0] + bytes[1] > UINT64_MAX ||

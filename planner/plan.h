@@ -204,6 +204,9 @@ static inline jk_plan_counts jk_plan_all(const jk_plan *plan)
     };
 }
 
+/* What of file_read_bytes is of A, of B and of C. */
+void jk_plan_file_reads(const jk_plan *plan, uint64_t out[3]);
+
 /* Bytes of one slot, alignment included. */
 uint64_t jk_plan_a_slot_bytes(const jk_plan *plan);
 uint64_t jk_plan_b_slot_bytes(const jk_plan *plan);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,6 +28,11 @@ const char *jk_file_kind(unsigned mode)
     default:
         return "a device";
     }
+}
+
+bool jk_file_on_block_device(const jk_file *file)
+{
+    return major((dev_t)file->dev) != 0;
 }
 
 static int64_t mtime_of(const struct stat *st)

@@ -46,6 +46,10 @@ static inline bool jk_file_same(const jk_file *x, const jk_file *y)
     return x->dev == y->dev && x->ino == y->ino;
 }
 
+/* On a disk of this machine, as far as its number tells: network file systems, FUSE, those in memory and
+ * some on several disks have none, and are not. */
+bool jk_file_on_block_device(const jk_file *file);
+
 /* What st_mode says a file is, "a directory"; NULL for a regular file. */
 const char *jk_file_kind(unsigned mode);
 

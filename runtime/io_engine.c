@@ -20,6 +20,10 @@ typedef struct engine {
 /* Under `auto`, a file that the page cache holds most of is read from there. */
 #define CACHED_ENOUGH 0.75
 
+/* Under `auto`, fewer bytes than this, if memory holds them, are read through the page cache: that takes little,
+ * and the next run finds them there. */
+#define PASSING_MIN ((uint64_t)1 << 30)
+
 /* Which of A, B and C of each product memory cannot hold. */
 static void look_at_memory(jask_context *ctx, const jk_product *product, bool *outgrown)
 {
@@ -56,12 +60,34 @@ static bool writes_around(const jask_context *ctx, const jk_product *product)
     return strcmp(word, "direct") == 0 || (strcmp(word, "pread") != 0 && product->durable);
 }
 
-/* Under `auto`, an input goes around the page cache where memory cannot hold it and direct reads pay. */
-static bool goes_around(const char *word, const jk_matrix *input, size_t run, bool outgrown)
+/* Whether a large file passes by once, behind products that take longer than its disk: to fill the page cache
+ * with it would only take time from the cores that multiply. Where reading is what takes longest, the next run
+ * shall find the file there; and what others than this machine's disks bring is dear, and their own caches are
+ * worth more. An operation of several products reads again in one what another has read. */
+static bool passes_once(const jk_product *product, const jk_matrix *input)
+{
+    const jk_file *file = input->file;
+    const jk_file *files[INPUTS] = {product->a.file, product->b.file, product->c.file};
+    const jk_plan *plan = product->plan;
+    uint64_t reads[INPUTS], bytes = 0;
+    if (!plan || product->share.steps_total > plan->steps || !jk_file_on_block_device(file))
+        return false;
+    jk_plan_file_reads(plan, reads);
+    for (int i = 0; i < INPUTS; i++)
+        bytes += files[i] && jk_file_same(files[i], file) ? reads[i] : 0;
+    return bytes >= PASSING_MIN && bytes <= file->bytes - input->offset && /* nothing comes twice */
+           plan->stage_seconds[JK_STAGE_READ] > 0 && /* 0: the rate is unknown */
+           plan->stage_seconds[JK_STAGE_READ] <= plan->stage_seconds[JK_STAGE_PRODUCTS];
+}
+
+/* Under `auto`, an input goes around the page cache where that holds nothing for later, and direct reads pay. */
+static bool goes_around(const char *word, const jk_product *product, const jk_matrix *input,
+                        size_t run, bool outgrown)
 {
     if (strcmp(word, "auto") != 0)
         return strcmp(word, "direct") == 0;
-    return outgrown && run >= JK_DIRECT_MIN && jk_file_cached_share(input->file) < CACHED_ENOUGH;
+    return run >= JK_DIRECT_MIN && (outgrown || passes_once(product, input)) &&
+           jk_file_cached_share(input->file) < CACHED_ENOUGH;
 }
 
 /* Point one product's matrices to what they are read with. */
@@ -76,7 +102,7 @@ static void open_engine(engine *e, jk_product *product, const char *word, const 
         if (run == 0)
             continue;
         e->inputs++;
-        if (goes_around(word, input, run, outgrown[i]))
+        if (goes_around(word, product, input, run, outgrown[i]))
             open_one(e, &e->direct[i], input);
         /* Beside direct reads only the ends of runs go through the page cache: few, and wanted again
          * in the next pass. */

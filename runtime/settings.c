@@ -81,8 +81,8 @@ static const setting_row rows[JK_SET_COUNT] = {
                            .most = 64},
     [JK_SET_IO] = {{"io", "JASK_IO", "choice", "auto",
                     "how inputs are read and products written: pread (through the page cache), "
-                    "direct (around it), or auto (inputs around it where they do not fit, synced "
-                    "results always)"},
+                    "direct (around it), or auto (inputs around it where they do not fit, or are "
+                    "large and read once behind products, synced results always)"},
                    .kind = KIND_CHOICE,
                    .field = offsetof(jask_options, io),
                    .accepted = "auto, pread or direct",

@@ -259,6 +259,68 @@ def inputs_that_do_not_fit_go_around_the_page_cache():
         os.rmdir(group)
 
 
+def need_memory(mebibytes):
+    with open('/proc/meminfo', encoding='ascii') as lines:
+        found = [int(line.split()[1]) >> 10 for line in lines if line.startswith('MemAvailable:')][0]
+    if found < mebibytes:
+        raise tap.Skip('%d MiB of memory are available, %d are needed' % (found, mebibytes))
+
+
+FAST, SLOW = ['--machine', 'disk=100G'], ['--machine', 'disk=500M']
+
+
+def engine_of(args, outputs=('-o', 'd.npy')):
+    """How inputs are read that memory could hold, and not because direct reads were refused."""
+    command = [GEMM, *args, *outputs, '-b', '64MiB', '--no-sync', '--json']
+    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert 'page cache' not in report['note'], report['note']
+    return report['io_engine']
+
+
+def large_inputs_that_pass_once_go_around_the_page_cache():
+    """1 GiB that fits in memory and is read once: around the page cache where the plan says that reading hides
+    behind products, through it where the disk is what takes longest. Through it also what is cached already, what is
+    smaller, and what is read twice: as A and as B, by two batches, or for both gradients."""
+    if os.major(os.stat('.').st_dev) == 0:
+        raise tap.Skip('this folder lies on no block device')
+    need_memory(4096)
+    write_holes('x.npy', 1 << 24, 16)
+    write_holes('less.npy', (1 << 24) - 64, 16)
+    write_holes('one.npy', 1 << 24, 1)
+    write_holes('row.npy', 1, 16)
+    write_holes('two.npy', 2, 1 << 24)
+    gram = ['x.npy', 'x.npy', '--ta']
+    report, _ = watch(['one.npy', 'one.npy', '--ta', '-o', 'd.npy', '-b', '64MiB', '--io', 'direct'])
+    if report['io_engine'] == 'pread':
+        raise tap.Skip(report['note'])
+    assert report['io_engine'] == 'direct', 'B, which is A, is not read'
+    assert engine_of(gram + FAST) == 'direct'
+    assert group_of.cached_share('x.npy') <= 0.1
+    # A vector of 64 MiB goes through the page cache.
+    assert engine_of(['one.npy', 'x.npy', '--ta'] + FAST) == 'mixed'
+    backward, da = ['one.npy', 'row.npy', '--backward', 'x.npy'] + FAST, ('--da', 'da.npy')
+    assert engine_of(backward, da) == 'mixed'
+    for planner in 'auto', 'bytes':  # two plans, and a joint one
+        assert engine_of(backward + ['--planner', planner], da + ('--db', 'db.npy')) == 'pread', planner
+        group_of.drop_cache('x.npy')
+    vector = 'x.npy@f32:%s+128'
+    for args in ([vector % '1x268435456', vector % '268435456x1'] + FAST,
+                 ['two.npy@f32:2x16777216x1+128', 'x.npy', '--ta'] + FAST, gram + SLOW,
+                 gram + ['--io', 'pread'] + FAST, ['less.npy', 'less.npy', '--ta'] + FAST):
+        assert engine_of(args) == 'pread', args
+        group_of.drop_cache('x.npy')
+    assert group_of.cached_share('less.npy') >= 0.95
+    assert engine_of(gram + SLOW) == 'pread' and engine_of(gram + FAST) == 'pread'
+
+
+def what_lies_on_no_disk_goes_through_the_page_cache():
+    """The same in a file system that has no block device, as those of networks have none."""
+    need_memory(4096)
+    with memory_disk(2048) as ram:
+        write_holes(ram + '/x.npy', 1 << 24, 16)
+        assert engine_of([ram + '/x.npy', ram + '/x.npy', '--ta'] + FAST) == 'pread'
+
+
 def long_streams_leave_no_page_tables():
     """256 MiB go through a budget of 16 MiB, the result is one number: nothing of them stays mapped, which
     would take 512 KiB."""
@@ -392,7 +454,9 @@ def what_is_warm_or_fits_stays_warm():
 TESTS = [budgets_hold, memory_spare_for_the_next_run_counts_once, memory_does_not_grow_with_k,
          files_far_larger_than_the_group,
          default_budget_keeps_to_the_group,
-         inputs_that_do_not_fit_go_around_the_page_cache, long_streams_leave_no_page_tables,
+         inputs_that_do_not_fit_go_around_the_page_cache,
+         large_inputs_that_pass_once_go_around_the_page_cache,
+         what_lies_on_no_disk_goes_through_the_page_cache, long_streams_leave_no_page_tables,
          long_writes_keep_dirty_pages_few, long_sums_keep_dirty_pages_few,
          what_others_have_cached_stays, what_is_warm_or_fits_stays_warm,
          a_result_in_memory_takes_its_part,

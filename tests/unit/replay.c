@@ -340,6 +340,11 @@ static void check_replay(const jk_plan *plan)
     hold(plan->d2h_pages == r.stores, "pages down");
     hold(plan->file_read_bytes == file_bytes_read(p, r.a_read, r.b_read, r.c_read), "bytes read");
     hold(plan->file_write_bytes == file_bytes_written(p, r.d_written), "bytes written");
+    uint64_t reads[3];
+    jk_plan_file_reads(plan, reads);
+    hold(reads[0] == file_bytes_read(p, r.a_read, 0, 0), "bytes of A that are read");
+    hold(reads[1] == file_bytes_read(p, 0, r.b_read, 0), "bytes of B that are read");
+    hold(reads[2] == file_bytes_read(p, 0, 0, r.c_read), "bytes of C that are read");
     jk_traffic traffic = jk_plan_traffic(plan);
     jk_u128 batches = (jk_u128)jk_problem_batches(p);
     hold(batches * traffic.bytes[JK_ROWS] == r.a_bytes, "bytes of A");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -153,6 +154,13 @@ Test(file, opens_regular_files_and_nothing_else, .timeout = 20)
         jk_file_close(&file);
     }
     jk_file_close(NULL);
+}
+
+Test(file, a_disk_is_known_by_its_number)
+{
+    cr_assert(jk_file_on_block_device(&(jk_file){.dev = makedev(8, 1)}));
+    cr_assert(jk_file_on_block_device(&(jk_file){.dev = makedev(259, 300)}));
+    cr_assert_not(jk_file_on_block_device(&(jk_file){.dev = makedev(0, 300)}));
 }
 
 Test(file, reads_and_writes_all_in_pieces_and_after_interrupts)
