@@ -10,8 +10,11 @@
 #include <string.h>
 
 enum {
-    DEEPEST = 8192, /* deeper panels buy nothing on any machine known */
-    THIN = 64,      /* with so few rows or columns of D, reading one operand is all of the work */
+    DEEPEST = 8192, /* deeper panels buy products nothing on any machine known */
+    /* But rows of a panel of A are runs in its file: where these cost time, ones of up to 128 KiB in f32 were
+     * seen to be read faster than shorter ones. */
+    DEEPEST_FOR_RUNS = 32768,
+    THIN = 64, /* with so few rows or columns of D, reading one operand is all of the work */
     LONG_RUN = 1 << 18, /* of its elements in the file, over the few: more make no difference */
     SHALLOW = 256,      /* shallower ones are tried only where the budget is too small for these */
     DEEP_ENOUGH = 1024, /* the device re-reads its tile of D rarely enough */
@@ -381,7 +384,9 @@ int64_t jk_least_depth(const jk_problem *p, uint64_t room)
 static void try_all(plan_choice *choice)
 {
     const jk_problem *p = choice->space.problem;
-    int64_t most = reads_a(p) ? jk_max(DEEPEST, LONG_RUN / p->n) : DEEPEST;
+    int64_t most = choice->machine->runs > 0 ? DEEPEST_FOR_RUNS : DEEPEST;
+    if (reads_a(p))
+        most = jk_max(most, LONG_RUN / p->n);
     int64_t deepest = jk_min(p->k, jk_round_up(most, jk_depth_unit(p, 1)));
     for (int64_t bk = jk_least_depth(p, choice->space.room); bk < deepest; bk *= 2)
         try_depth(choice, bk);

@@ -48,7 +48,7 @@ static double turn_seconds(const jk_joint *plan, const jk_machine *machine)
     int stays = plan->stays;
     double elements = (double)plan->block[stays] * (double)plan->problem.k;
     double load = elements * plan->problem.bytes, store = elements * plan->problem.sum_bytes;
-    return over(load, machine->disk_read) + over(load, machine->h2d) +
+    return bare_read_seconds(load, machine) +
            (over(store, machine->disk_write) + over(store, machine->d2h)) / BANDS;
 }
 

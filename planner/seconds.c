@@ -28,11 +28,10 @@ static double product_seconds(const jk_plan *plan, const jk_machine *machine)
     return issue + with_memory(arithmetic, memory, machine);
 }
 
-/* A copy that nothing hides. If device memory is host memory, it comes straight from the file. */
+/* A copy that nothing hides. Where cores are shared it comes straight from the file. */
 static double bare_copy_seconds(double bytes, const jk_machine *machine)
 {
-    double copy = over(bytes, machine->h2d);
-    return machine->shared_cores ? fmax(copy, over(bytes, machine->disk_read)) : copy;
+    return machine->shared_cores ? bare_read_seconds(bytes, machine) : over(bytes, machine->h2d);
 }
 
 /* With a single slot, an operand's next panel waits until the present one is multiplied: either the
@@ -118,7 +117,7 @@ void jk_plan_set_seconds(jk_plan *plan, const jk_machine *machine, bool pipeline
         (double)plan->bk * ((double)plan->bm * p->a_bytes + (double)plan->bn * p->b_bytes);
     double tile = (double)plan->bm * (double)plan->bn * p->c_bytes;
     double store = over(tile, machine->d2h) + over(tile, machine->disk_write);
-    double fill = over(panels, machine->disk_read) + over(panels, machine->h2d);
+    double fill = bare_read_seconds(panels, machine);
     plan->stage_seconds[JK_STAGE_PRODUCTS] += batches * burst_seconds(plan, machine, one);
     /* A lone tile of D is stored in bands while its successor begins; about one band shows. The last
      * one is stored in bands during its last step. */

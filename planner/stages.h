@@ -4,6 +4,8 @@
 
 #include "planner/internal.h"
 
+#include <math.h>
+
 /* Parts in which the runtime stores a tile of a result. */
 enum { BANDS = 8 };
 
@@ -46,6 +48,14 @@ static inline void set_stages(double stage[JK_STAGES], const jk_machine *machine
     stage[JK_STAGE_PRODUCTS] = products;
     if (machine->shared_cores)
         stage[JK_STAGE_PRODUCTS] += stage[JK_STAGE_UP] + stage[JK_STAGE_DOWN];
+}
+
+/* From files to the device, where nothing hides it. Where cores are shared, files are read straight into place, at
+ * the pace of the slower of disk and copies. */
+static inline double bare_read_seconds(double bytes, const jk_machine *machine)
+{
+    double read = over(bytes, machine->disk_read), copy = over(bytes, machine->h2d);
+    return machine->shared_cores ? fmax(read, copy) : read + copy;
 }
 
 /* Of all stages, one after the other; copies that are part of the products count once. */

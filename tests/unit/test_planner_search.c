@@ -254,7 +254,7 @@ Test(planner_search, panels_are_made_even_only_where_that_costs_nothing)
     even.bk = 112;
     jk_plan_set_grid(&even);
     cr_assert(jk_plan_set_counts(&even) && even.kt == plan.kt && even.h2d_bytes > plan.h2d_bytes);
-    p = (jk_problem){.m = 64, .n = 64, .k = 1100, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
+    p = (jk_problem){.m = 128, .n = 128, .k = 1100, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
     plan = make(&p, &host, 1 << 20, JK_PLANNER_AUTO, true);
     cr_assert_eq(plan.bk, 224);
 }
