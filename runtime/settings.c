@@ -72,7 +72,7 @@ static const setting_row rows[JK_SET_COUNT] = {
                      .kind = KIND_BOOL,
                      .field = offsetof(jask_options, sync),
                      .accepted = BOOL_ACCEPTED},
-    [JK_SET_IO_THREADS] = {{"io_threads", "JASK_IO_THREADS", "count", "2",
+    [JK_SET_IO_THREADS] = {{"io_threads", "JASK_IO_THREADS", "count", "4",
                             "threads that read files, 1 to 64"},
                            .kind = KIND_COUNT,
                            .field = offsetof(jask_options, io_threads),

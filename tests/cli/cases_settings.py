@@ -17,7 +17,7 @@ SETTINGS = {
     "machine": (None, "disk=1G", ["--machine", "flops=51T,disk=2G"], "flops=51T,disk=2G"),
     "pipeline": ("1", "TRUE", ["--no-pipeline"], "0"),
     "sync": ("1", "on", ["--no-sync"], "0"),
-    "io_threads": ("2", "7", ["--io-threads", "3"], "3"),
+    "io_threads": ("4", "7", ["--io-threads", "3"], "3"),
     "io": ("auto", "direct", ["--io", "pread"], "pread"),
     "precision": ("f32", "tf32", ["--precision", "f32"], "f32"),
     "deterministic": ("0", "no", ["--deterministic"], "1"),

@@ -49,7 +49,7 @@ Test(settings, has_one_row_for_every_setting)
         {JK_SET_MACHINE, "machine", "JASK_MACHINE", "text", ""},
         {JK_SET_PIPELINE, "pipeline", "JASK_PIPELINE", "bool", "1"},
         {JK_SET_SYNC, "sync", "JASK_SYNC", "bool", "1"},
-        {JK_SET_IO_THREADS, "io_threads", "JASK_IO_THREADS", "count", "2"},
+        {JK_SET_IO_THREADS, "io_threads", "JASK_IO_THREADS", "count", "4"},
         {JK_SET_IO, "io", "JASK_IO", "choice", "auto"},
         {JK_SET_PRECISION, "precision", "JASK_PRECISION", "choice", "f32"},
         {JK_SET_DETERMINISTIC, "deterministic", "JASK_DETERMINISTIC", "bool", "0"},
@@ -88,7 +88,7 @@ Test(settings, defaults_when_nothing_is_said)
         check(&settings, JK_SET_PLANNER, "default", "auto", 0);
         check(&settings, JK_SET_PIPELINE, "default", "1", 1);
         check(&settings, JK_SET_SYNC, "default", "1", 1);
-        check(&settings, JK_SET_IO_THREADS, "default", "2", 2);
+        check(&settings, JK_SET_IO_THREADS, "default", "4", 4);
         check(&settings, JK_SET_IO, "default", "auto", 0);
         check(&settings, JK_SET_PRECISION, "default", "f32", 0);
         check(&settings, JK_SET_CUBLAS, "default", NULL, 0);
@@ -290,7 +290,7 @@ Test(settings, ignores_fields_beyond_an_older_callers_struct)
     cr_assert_eq(jk_settings_init(&settings, options, &err), JASK_OK, "%s", err.msg);
     check(&settings, JK_SET_SCRATCH_DIR, "option", "old", 0);
     check(&settings, JK_SET_DEVICE, "default", "auto", 0);
-    check(&settings, JK_SET_IO_THREADS, "default", "2", 2);
+    check(&settings, JK_SET_IO_THREADS, "default", "4", 4);
     jk_settings_fini(&settings);
     free(options);
 }
