@@ -89,21 +89,27 @@ Test(planner_runs, the_closed_form_agrees_with_the_steps)
     cr_assert_geq(even, 500);
 }
 
+/* Two cores that copy so many bytes a second; runs cost nothing. */
+static jk_machine two_cores(uint64_t mib, double copy)
+{
+    return (jk_machine){.device_bytes = mib << 20,
+                        .flops = 1.4e11,
+                        .h2d = copy,
+                        .d2h = copy,
+                        .disk_read = 1e9,
+                        .disk_write = 5e8,
+                        .device_memory = 1.5e10,
+                        .step_seconds = 2e-5,
+                        .shared_cores = true};
+}
+
 /* Where runs are dear rows of D are written whole, and what that costs where they are not is bounded. */
 Test(planner_runs, plans_that_avoid_runs_are_nearly_as_fast)
 {
     const jk_problem problem = {
         .m = 4096, .n = 4096, .k = 4096, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
     for (uint64_t mib = 4; mib <= 128; mib *= 2) {
-        jk_machine machine = {.device_bytes = mib << 20,
-                              .flops = 1.4e11,
-                              .h2d = 8e9,
-                              .d2h = 8e9,
-                              .disk_read = 1e9,
-                              .disk_write = 5e8,
-                              .device_memory = 1.5e10,
-                              .step_seconds = 2e-5,
-                              .shared_cores = true};
+        jk_machine machine = two_cores(mib, 8e9);
         jk_plan cached, cold;
         cr_assert_eq(jk_plan_make(&problem, &machine, JK_PLANNER_AUTO, true, &cached, NULL),
                      JASK_OK);
@@ -122,17 +128,9 @@ Test(planner_runs, panels_are_deeper_where_runs_cost_time)
 {
     const jk_problem problem = {
         .m = 512, .n = 512, .k = 1 << 20, .a_bytes = 4, .b_bytes = 4, .c_bytes = 4};
-    jk_machine machine = {.device_bytes = (uint64_t)512 << 20,
-                          .flops = 1.4e11,
-                          .h2d = 4e9,
-                          .d2h = 4e9,
-                          .disk_read = 1e9,
-                          .disk_write = 5e8,
-                          .runs = 2e5,
-                          .device_memory = 1.5e10,
-                          .step_seconds = 2e-5,
-                          .shared_cores = true};
+    jk_machine machine = two_cores(512, 4e9);
     jk_plan plan;
+    machine.runs = 2e5;
     cr_assert_eq(jk_plan_make(&problem, &machine, JK_PLANNER_AUTO, true, &plan, NULL), JASK_OK);
     cr_assert_eq(plan.bk, 32768, "%" PRId64, plan.bk);
     machine.runs = 0;
