@@ -265,7 +265,8 @@ JASK_API void jask_options_init(jask_options *options, size_t struct_size);
 /** Open a context. `options` may be NULL: all from environment and defaults. The scratch directory is
  *  created and examined here when it was named, else at its first use. On the host device a context keeps
  *  the memory of its last operation for the next one that needs as much: it is within the budget, the
- *  system may take it meanwhile (MADV_FREE), and jask_context_close gives it back.
+ *  system may take it when it was not used for a second (MADV_FREE; a thread sees to that), and
+ *  jask_context_close gives it back.
  *  @return JASK_OK; CONFIG for a setting that cannot be read or honoured, naming its source; CONFIG
  *          when no budget is set anywhere; DEVICE when the named device cannot be had; NOMEM; IO. */
 JASK_API jask_status jask_context_open(const jask_options *options, jask_context **out,

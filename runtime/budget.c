@@ -46,7 +46,7 @@ jask_status jk_budget_of(jask_context *ctx, const jk_result_place *place, jk_bud
     else if (place->bytes > 0)
         st = scratch_memory(ctx, place->bytes, &b.result_bytes, err);
     if (!st && b.result_bytes > 0)
-        st = jk_memory_available("", &b.available_bytes, b.source, sizeof b.source, err);
+        st = jk_context_available(ctx, &b.available_bytes, b.source, sizeof b.source, err);
     if (st)
         return st;
     if (b.result_bytes > 0) {
@@ -99,7 +99,7 @@ bool jk_outgrow_memory(jask_context *ctx, const jk_file *const *files, int count
 {
     uint64_t available = 0, bytes = 0, budget = jk_context_cpu_budget(ctx);
     char source[256], inputs[32], free_text[32];
-    bool known = jask_available_memory(&available, source, sizeof source, NULL) == JASK_OK;
+    bool known = jk_context_available(ctx, &available, source, sizeof source, NULL) == JASK_OK;
     available -= available < budget ? available : budget;
     for (int i = 0; i < count; i++) {
         uint64_t up_to = files[i] ? bytes_up_to(files, count, i) : 0;

@@ -1,16 +1,12 @@
-/* The CPU as a device: its memory is host memory, its queues are immediate.
- *
- * What it was given back last is spare for the next operation that asks for as much, because memory
- * that is new to a process is zeroed first, on a virtual machine perhaps even fetched from the host. It is
- * the system's to take meanwhile (MADV_FREE), and goes before memory of another size is asked for, so that
- * a budget is never taken twice. */
+/* The CPU as a device: its memory is host memory, its queues are immediate. What it was given back last is
+ * spare for the next operation. */
 #include "config.h"
 #include "runtime/blas.h"
 #include "runtime/device.h"
 #include "runtime/ordered.h"
+#include "runtime/spare.h"
 #include "runtime/topology.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +14,7 @@
 #include <unistd.h>
 
 struct jk_device {
-    pthread_mutex_t lock;
-    void *spare; /* NULL: none */
-    size_t spare_bytes;
+    jk_spare spare;
 };
 
 static int host_count(char *note, size_t note_size)
@@ -39,7 +33,7 @@ static jask_status host_open(int index, const jk_device_options *options, jk_dev
     dev = calloc(1, sizeof *dev);
     if (!dev)
         return jk_fail(err, JASK_ERR_NOMEM, "no memory for a device");
-    pthread_mutex_init(&dev->lock, NULL);
+    jk_spare_open(&dev->spare);
     *out = dev;
     return JASK_OK;
 }
@@ -48,9 +42,7 @@ static void host_close(jk_device *dev)
 {
     if (!dev)
         return;
-    if (dev->spare)
-        munmap(dev->spare, dev->spare_bytes);
-    pthread_mutex_destroy(&dev->lock);
+    jk_spare_close(&dev->spare);
     free(dev);
 }
 
@@ -85,42 +77,9 @@ static jask_status host_info(jk_device *dev, jk_device_info *out, jask_error *er
     return JASK_OK;
 }
 
-/* What is spare, if it is that large; NULL when not, and then nothing is spare any more. */
-static void *take_spare(jk_device *dev, size_t bytes)
-{
-    void *spare;
-    size_t spare_bytes;
-    pthread_mutex_lock(&dev->lock);
-    spare = dev->spare;
-    spare_bytes = dev->spare_bytes;
-    dev->spare = NULL;
-    pthread_mutex_unlock(&dev->lock);
-    if (spare && spare_bytes != bytes) {
-        munmap(spare, spare_bytes);
-        spare = NULL;
-    }
-    return spare;
-}
-
-/* False where the system knows no memory that it may take, or there is some spare already. */
-static bool make_spare(jk_device *dev, void *ptr, size_t bytes)
-{
-    bool made;
-    if (madvise(ptr, bytes, MADV_FREE) != 0)
-        return false;
-    pthread_mutex_lock(&dev->lock);
-    made = !dev->spare;
-    if (made) {
-        dev->spare = ptr;
-        dev->spare_bytes = bytes;
-    }
-    pthread_mutex_unlock(&dev->lock);
-    return made;
-}
-
 static jask_status host_mem_alloc(jk_device *dev, size_t bytes, void **out, jask_error *err)
 {
-    void *ptr = dev ? take_spare(dev, bytes) : NULL;
+    void *ptr = dev ? jk_spare_take(&dev->spare, bytes) : NULL;
     if (!ptr) {
         ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (ptr == MAP_FAILED)
@@ -136,8 +95,15 @@ static jask_status host_mem_alloc(jk_device *dev, size_t bytes, void **out, jask
 
 static void host_mem_free(jk_device *dev, void *ptr, size_t bytes)
 {
-    if (ptr && !(dev && make_spare(dev, ptr, bytes)))
+    if (ptr && dev)
+        jk_spare_give(&dev->spare, ptr, bytes);
+    else if (ptr)
         munmap(ptr, bytes);
+}
+
+uint64_t jk_device_host_spare(jk_device *host)
+{
+    return host ? jk_spare_bytes(&host->spare) : 0;
 }
 
 static jask_status host_queue_open(jk_device *dev, jk_queue **out, jask_error *err)

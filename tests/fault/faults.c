@@ -110,6 +110,8 @@ int __wrap_asprintf(char **out, const char *fmt, ...)
     return len;
 }
 
+static _Thread_local bool starts_spare; /* the thread that is being started */
+
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
                           void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
@@ -117,7 +119,23 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
                           void *arg)
 {
-    return fails(FAULT_THREAD) ? armed.error : __real_pthread_create(thread, attr, body, arg);
+    return fails(starts_spare ? FAULT_SPARE : FAULT_THREAD)
+               ? armed.error
+               : __real_pthread_create(thread, attr, body, arg);
+}
+
+jask_status __real_jk_thread_start(pthread_t *thread, const char *name, void *(*body)(void *),
+                                   void *arg, bool *started, jask_error *err);
+jask_status __wrap_jk_thread_start(pthread_t *thread, const char *name, void *(*body)(void *),
+                                   void *arg, bool *started, jask_error *err);
+jask_status __wrap_jk_thread_start(pthread_t *thread, const char *name, void *(*body)(void *),
+                                   void *arg, bool *started, jask_error *err)
+{
+    jask_status st;
+    starts_spare = strcmp(name, "jask-spare") == 0;
+    st = __real_jk_thread_start(thread, name, body, arg, started, err);
+    starts_spare = false;
+    return st;
 }
 
 int __real_close(int fd);

@@ -21,6 +21,7 @@ typedef enum fault_kind {
     FAULT_MEMORY,  /* malloc, calloc, strdup, asprintf, ... */
     FAULT_MAP,     /* mmap */
     FAULT_THREAD,  /* pthread_create */
+    FAULT_SPARE,   /* the same for the thread of spare memory, without which there is none */
 } fault_kind;
 
 /* From now on, call number `nth` (from 1) of a kind fails with `error`; with `onward` so do all

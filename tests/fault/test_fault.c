@@ -49,6 +49,7 @@ static const struct {
     {FAULT_NAME, EACCES, EITHER},      {FAULT_CLOSE, EIO, EITHER},
     {FAULT_MEMORY, ENOMEM, EITHER},    {FAULT_MAP, ENOMEM, FAILS},
     {FAULT_MAP, EAGAIN, FAILS},        {FAULT_THREAD, EAGAIN, FAILS},
+    {FAULT_SPARE, EAGAIN, SUCCEEDS},
 };
 
 /* ---- what must hold ---- */
