@@ -65,6 +65,9 @@ typedef struct jk_matrix {
     const jk_parts *parts;  /* where it is several: offset is that of the first. NULL: it is one */
     jk_direct *direct;      /* reads, of D writes, go around the page cache; NULL: through it */
     jk_drop_behind *behind; /* hears of what is read; may be NULL */
+    /* What is announced of a row, where short runs of it are read one soon after the other: so many bytes that
+     * begin at a multiple of as many, with the run in them. 0: the run alone. */
+    uint64_t ahead_bytes;
 } jk_matrix;
 
 /* Whether a C, which may be none, is turned on its way to the tile: that takes a buffer. */

@@ -137,7 +137,6 @@ jask_status jk_file_read(const jk_file *file, uint64_t offset, void *dst, size_t
     return JASK_OK;
 }
 
-/* False also where the system does not say. */
 static bool in_page_cache(const jk_file *file, uint64_t offset)
 {
     char byte;
@@ -145,12 +144,15 @@ static bool in_page_cache(const jk_file *file, uint64_t offset)
     return preadv2(file->fd, &to, 1, (off_t)offset, RWF_NOWAIT) == 1;
 }
 
+bool jk_file_runs_cached(const jk_file *file, uint64_t offset, uint64_t pitch, int64_t count)
+{
+    return in_page_cache(file, offset) &&
+           in_page_cache(file, offset + (uint64_t)(count - 1) * pitch);
+}
+
 void jk_file_announce(const jk_file *file, uint64_t offset, size_t bytes, uint64_t pitch,
                       int64_t count)
 {
-    /* What is there need not be announced: a call for each run is dear beside copying a short one. */
-    if (in_page_cache(file, offset) && in_page_cache(file, offset + (uint64_t)(count - 1) * pitch))
-        return;
     for (int64_t i = 0; i < count; i++)
         (void)posix_fadvise(file->fd, (off_t)(offset + (uint64_t)i * pitch), (off_t)bytes,
                             POSIX_FADV_WILLNEED);

@@ -63,8 +63,11 @@ jask_status jk_file_read(const jk_file *file, uint64_t offset, void *dst, size_t
 jask_status jk_file_write(const jk_file *file, uint64_t offset, const void *src, size_t bytes,
                           jask_error *err);
 
-/* What is about to be read: `count` runs of `bytes` bytes, the first at `offset` and the others `pitch`
- * further each. Where they are not in the page cache yet the system begins to bring all of them at once:
+/* Whether the page cache has `count` runs, the first at `offset` and the others `pitch` further each, as far
+ * as the first bytes of the first and the last one tell. False also where the system does not say. */
+bool jk_file_runs_cached(const jk_file *file, uint64_t offset, uint64_t pitch, int64_t count);
+
+/* What is about to be read: so many runs, of `bytes` bytes. The system begins to bring all of them at once:
  * read one after the other each would be waited for. A hint that cannot fail. */
 void jk_file_announce(const jk_file *file, uint64_t offset, size_t bytes, uint64_t pitch,
                       int64_t count);

@@ -24,6 +24,10 @@ typedef struct engine {
  * and the next run finds them there. */
 #define PASSING_MIN ((uint64_t)1 << 30)
 
+/* So much of an input may be announced at a time, if memory has room for it: enough for a disk to read in long
+ * runs, and soon there. */
+#define AHEAD_MAX ((uint64_t)256 << 20)
+
 /* Which of A, B and C of each product memory cannot hold. */
 static void look_at_memory(jask_context *ctx, const jk_product *product, bool *outgrown)
 {
@@ -90,9 +94,37 @@ static bool goes_around(const char *word, const jk_product *product, const jk_ma
            jk_file_cached_share(input->file) < CACHED_ENOUGH;
 }
 
+/* Memory for page cache while the product is made. */
+static uint64_t room_beside(const jask_context *ctx, const jk_product *product)
+{
+    uint64_t available;
+    uint64_t taken =
+        product->device->info.host_memory ? product->plan->peak_bytes : jk_context_host_budget(ctx);
+    char source[256];
+    if (jk_context_available(ctx, &available, source, sizeof source, NULL) != JASK_OK)
+        return 0;
+    return available > taken ? available - taken : 0;
+}
+
+/* What to announce of A or B where it is read through the page cache in runs of `run` bytes
+ * (jk_matrix.ahead_bytes), for panels of `rows` rows in its file. Where k goes along rows, the panels of a tile
+ * read them from end to end before those of another tile do: when that is done the page cache holds all of
+ * them, whether they came panel by panel or at once, but at once they come in longer runs. Takes its part
+ * of *room. */
+static uint64_t ahead_of(const jk_matrix *m, bool k_along_rows, int64_t rows, size_t run,
+                         uint64_t *room)
+{
+    uint64_t ahead = (*room < AHEAD_MAX ? *room : AHEAD_MAX) / (uint64_t)rows;
+    if (!k_along_rows || run >= JK_DIRECT_MIN || run >= m->row_bytes)
+        return 0;
+    ahead = ahead < m->row_bytes ? ahead - ahead % JK_DIRECT_MIN : m->row_bytes;
+    *room -= ahead * (uint64_t)rows;
+    return ahead;
+}
+
 /* Point one product's matrices to what they are read with. */
 static void open_engine(engine *e, jk_product *product, const char *word, const bool *outgrown,
-                        jk_drop_behind *behind)
+                        uint64_t room, jk_drop_behind *behind)
 {
     jk_matrix *inputs[INPUTS] = {&product->a, &product->b, &product->c};
     *e = (engine){.direct = {{.fd = -1}, {.fd = -1}, {.fd = -1}}, .result = {.fd = -1}};
@@ -104,6 +136,10 @@ static void open_engine(engine *e, jk_product *product, const char *word, const 
         e->inputs++;
         if (goes_around(word, product, input, run, outgrown[i]))
             open_one(e, &e->direct[i], input);
+        if (product->plan && product->plan->layer == 0 && i != JK_ARRAY_C)
+            input->ahead_bytes = i == JK_ARRAY_A
+                                     ? ahead_of(input, !input->trans, product->plan->bm, run, &room)
+                                     : ahead_of(input, input->trans, product->plan->bn, run, &room);
         /* Beside direct reads only the ends of runs go through the page cache: few, and wanted again
          * in the next pass. */
         if (outgrown[i] && !input->direct)
@@ -143,13 +179,15 @@ jask_status jk_io_engine_run(const jk_product *product, jask_context *ctx, jk_ru
     int products = product->other ? 2 : 1, inputs = 0, direct = 0;
     bool outgrown[INPUTS * PRODUCTS], written;
     jask_status st;
+    uint64_t room = product->plan ? room_beside(ctx, product) : 0;
     look_at_memory(ctx, product, outgrown);
     if (product->other) {
         reading[1] = *product->other;
         reading[0].other = &reading[1];
     }
     for (int i = 0; i < products; i++) {
-        open_engine(&engines[i], &reading[i], jk_context_io(ctx), outgrown + i * INPUTS, behind);
+        open_engine(&engines[i], &reading[i], jk_context_io(ctx), outgrown + i * INPUTS, room,
+                    behind);
         inputs += engines[i].inputs;
     }
     if (writes_around(ctx, product))

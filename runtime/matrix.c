@@ -71,6 +71,22 @@ static bool goes_direct(const jk_matrix *matrix, size_t run_bytes)
     return matrix->direct && run_bytes >= JK_DIRECT_MIN;
 }
 
+/* Runs that are not in the page cache yet, with what else of their rows is to come with them. What is there
+ * need not be announced: a call for each run is dear beside copying a short one. */
+static void announce(const jk_matrix *matrix, const jk_window *window, const runs *r)
+{
+    uint64_t start = (uint64_t)window->col * jask_dtype_size(matrix->dtype), end = start + r->bytes;
+    uint64_t row = r->file_offset - start, ahead = matrix->ahead_bytes;
+    if (jk_file_runs_cached(matrix->file, r->file_offset, r->file_pitch, r->count))
+        return;
+    if (ahead > 0) {
+        start -= start % ahead;
+        end = (uint64_t)jk_ceil_div((int64_t)end, (int64_t)ahead) * ahead;
+        end = end < matrix->row_bytes ? end : matrix->row_bytes;
+    }
+    jk_file_announce(matrix->file, row + start, (size_t)(end - start), r->file_pitch, r->count);
+}
+
 static uint64_t offset_of_part(const jk_parts *parts, int64_t part)
 {
     uint64_t offset = 0;
@@ -117,7 +133,7 @@ jask_status jk_matrix_read(const jk_matrix *matrix, const jk_window *window, voi
     size_t size = jask_dtype_size(matrix->dtype), wide = jask_dtype_size(memory);
     atomic_fetch_add(bytes, (uint64_t)r.count * r.bytes);
     if (r.count > 1 && !goes_direct(matrix, r.bytes))
-        jk_file_announce(matrix->file, r.file_offset, r.bytes, r.file_pitch, r.count);
+        announce(matrix, window, &r);
     for (int64_t i = 0; i < r.count; i++) {
         size_t elems = r.bytes / size;
         char *place = (char *)dst + (size_t)i * r.mem_pitch;

@@ -282,20 +282,27 @@ Test(file, what_is_written_out_waits_for_what_began_before_and_hears_of_failures
     jk_file_close(&file);
 }
 
-Test(file, runs_are_announced_unless_the_page_cache_has_them)
+Test(file, runs_are_cached_when_the_first_and_the_last_one_are)
 {
     jk_file file = open_rw("data");
-    const int announced[] = {3, 3, 0};
     /* None of the runs is there, all but the last, and all. */
     const off_t cached[] = {0, 1128, 1129};
     for (int i = 0; i < 3; i++) {
         cache = (struct cache){.cached = cached[i]};
-        jk_file_announce(&file, 128, 50, 500, 3);
-        cr_assert_eq(cache.announced, announced[i]);
-        for (int run = 0; run < announced[i]; run++) {
-            cr_assert_eq(cache.offset[run], 128 + 500 * run);
-            cr_assert_eq(cache.bytes[run], 50);
-        }
+        cr_assert_eq(jk_file_runs_cached(&file, 128, 500, 3), i == 2);
+    }
+    jk_file_close(&file);
+}
+
+Test(file, every_run_is_announced)
+{
+    jk_file file = open_rw("data");
+    cache = (struct cache){.cached = 0};
+    jk_file_announce(&file, 128, 50, 500, 3);
+    cr_assert_eq(cache.announced, 3);
+    for (int run = 0; run < 3; run++) {
+        cr_assert_eq(cache.offset[run], 128 + 500 * run);
+        cr_assert_eq(cache.bytes[run], 50);
     }
     jk_file_close(&file);
 }

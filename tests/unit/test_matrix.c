@@ -24,6 +24,19 @@ void __wrap_jk_file_announce(const jk_file *file, uint64_t offset, size_t bytes,
     announced = (struct announced){offset, pitch, bytes, count};
 }
 
+/* What the page cache is said to have, and of which runs that was asked last. */
+static bool cached;
+static struct announced asked;
+
+bool __wrap_jk_file_runs_cached(const jk_file *file, uint64_t offset, uint64_t pitch,
+                                int64_t count);
+bool __wrap_jk_file_runs_cached(const jk_file *file, uint64_t offset, uint64_t pitch, int64_t count)
+{
+    (void)file;
+    asked = (struct announced){offset, pitch, 0, count};
+    return cached;
+}
+
 TestSuite(matrix, .init = tree_enter, .fini = tree_leave);
 
 enum { ROWS = 5, COLS = 7, LEAD = 12 };
@@ -217,5 +230,46 @@ Test(matrix, short_runs_are_announced_before_they_are_read)
     memset(&announced, 0, sizeof announced);
     cr_assert_eq(jk_matrix_read(&m, &rows, buf, COLS, &bytes, NULL), JASK_OK);
     cr_assert_eq(announced.count, 0, "whole rows lie together");
+    jk_file_close(&array.file);
+}
+
+/* Rows 1 to 3 of 7 columns. */
+Test(matrix, more_of_a_row_is_announced_where_it_is_read_soon)
+{
+    static const struct {
+        int64_t col, cols, ahead, from, to; /* columns */
+    } cases[] = {
+        {2, 2, 0, 2, 4}, {2, 2, 3, 0, 6}, {3, 2, 3, 3, 6}, {6, 1, 3, 6, 7},
+        {5, 2, 3, 3, 7}, {1, 1, 2, 0, 2}, {2, 2, 7, 0, 7}, {2, 2, 2, 2, 4},
+    };
+    jask_array array = open_grid(false, false);
+    float buf[3 * COLS];
+    jk_matrix m;
+    cr_assert_eq(jk_matrix_of(&array, false, "A", &m, NULL), JASK_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        jk_window w = {1, cases[i].col, 3, cases[i].cols};
+        uint64_t row = LEAD + COLS * sizeof(float);
+        _Atomic uint64_t bytes = 0;
+        m.ahead_bytes = (uint64_t)cases[i].ahead * sizeof(float);
+        memset(&announced, 0, sizeof announced);
+        cached = false;
+        cr_assert_eq(jk_matrix_read(&m, &w, buf, w.cols, &bytes, NULL), JASK_OK);
+        cr_assert_eq(announced.offset, row + (uint64_t)cases[i].from * sizeof(float), "case %zu",
+                     i);
+        cr_assert_eq(announced.bytes, (size_t)(cases[i].to - cases[i].from) * sizeof(float),
+                     "case %zu", i);
+        cr_assert_eq(announced.pitch, COLS * sizeof(float));
+        cr_assert_eq(announced.count, 3);
+        cr_assert_eq(bytes, (uint64_t)(3 * w.cols) * sizeof(float), "what is read is the same");
+        cr_assert_eq(buf[0], (float)(10 + w.col));
+        /* What was announced with an earlier run is not announced again. */
+        memset(&announced, 0, sizeof announced);
+        cached = true;
+        cr_assert_eq(jk_matrix_read(&m, &w, buf, w.cols, &bytes, NULL), JASK_OK);
+        cr_assert_eq(announced.count, 0);
+        cr_assert_eq(asked.offset, row + (uint64_t)w.col * sizeof(float));
+        cr_assert_eq(asked.pitch, COLS * sizeof(float));
+        cr_assert_eq(asked.count, 3);
+    }
     jk_file_close(&array.file);
 }
