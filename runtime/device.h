@@ -117,10 +117,10 @@ typedef struct jk_device_ref {
 } jk_device_ref;
 
 extern const jk_device_table jk_device_host;
+extern const jk_device_table jk_device_cuda; /* where built */
+
 /* Memory that an open host (NULL allowed: none) keeps for the next operation, and that counts as taken. */
 uint64_t jk_device_host_spare(jk_device *host);
-
-extern const jk_device_table jk_device_cuda; /* where built */
 
 /* The tables this build has, NULL-ended, in the order "auto" tries them. */
 extern const jk_device_table *const jk_device_tables[];

@@ -16,8 +16,9 @@ typedef struct jk_spare {
     void *mem;              /* NULL: nothing is spare, or it is being offered */
     size_t bytes;
     double due;    /* when it is to be offered to the system, on jk_clock_seconds */
-    bool offered;  /* the system may take it */
-    bool offering; /* the offerer has it, and will put it back */
+    size_t offered; /* so much from its start the system may take */
+    bool offering;  /* the offerer has it, and will put it back */
+    bool wanted;    /* before more is offered */
     pid_t process; /* where the offerer runs; 0: nowhere. A process that is forked off has none. */
     pthread_t offerer;
     bool closing;
@@ -31,7 +32,7 @@ void jk_spare_close(jk_spare *spare);
  * never taken twice. */
 void *jk_spare_take(jk_spare *spare, size_t bytes);
 
-/* How much of what counts as taken is spare: none once the system may take it. */
+/* How much of what counts as taken is spare: none once the system may take all. */
 size_t jk_spare_bytes(jk_spare *spare);
 
 /* Memory that was mapped, not to be used any more. It is unmapped at once where some is spare already, or no thread

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +14,8 @@
 
 static bool no_lazy_free;  /* an old kernel */
 static _Atomic int offers; /* to the system */
+static _Atomic size_t offered_bytes;
+static _Atomic bool offer_blocks;
 static _Atomic pid_t offered_by;
 
 int __real_madvise(void *ptr, size_t bytes, int advice);
@@ -22,7 +25,10 @@ int __wrap_madvise(void *ptr, size_t bytes, int advice)
 {
     if (advice == MADV_FREE) {
         offered_by = gettid();
+        offered_bytes += bytes;
         offers++;
+        while (offer_blocks)
+            usleep(1000);
     }
     if (no_lazy_free && advice == MADV_FREE) {
         errno = EINVAL;
@@ -38,6 +44,8 @@ static void open_host(void)
     jask_error err;
     no_lazy_free = false;
     offers = 0;
+    offered_bytes = 0;
+    offer_blocks = false;
     cr_assert_eq(jk_device_select("host", NULL, &host, &err), JASK_OK, "%s", err.msg);
 }
 
@@ -121,6 +129,22 @@ Test(spare_memory, goes_with_the_device)
     cr_assert_eq(resident(mem, 8 * MIB), -1);
 }
 
+static void *let_go_on(void *arg)
+{
+    (void)arg;
+    usleep(100000);
+    offer_blocks = false;
+    return NULL;
+}
+
+/* The offer that blocks ends a moment later. */
+static void wanted_soon(void)
+{
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
+    pthread_detach(thread);
+}
+
 /* Until it was offered to the system; once is enough. */
 static void await_offer(void)
 {
@@ -150,6 +174,27 @@ Test(spare_memory, is_offered_again_after_each_use, .timeout = 60)
         give(mem, 8 * MIB);
         await_offer();
     }
+}
+
+/* An operation that comes meanwhile waits for a part, not for all, and finds all of it. */
+Test(spare_memory, is_offered_in_parts, .timeout = 60)
+{
+    char *mem = take_and_fill(160 * MIB);
+    give(mem, 160 * MIB);
+    for (int ms = 0; ms < 20000 && offers < 3; ms++)
+        usleep(1000);
+    cr_assert_eq(offers, 3);
+    cr_assert_eq(offered_bytes, 160 * MIB);
+    offer_blocks = true; /* until the test says so */
+    offers = 0;
+    cr_assert_eq(take(160 * MIB), mem);
+    memset(mem, 1, 160 * MIB);
+    give(mem, 160 * MIB);
+    for (int ms = 0; ms < 20000 && offers < 1; ms++)
+        usleep(1000);
+    wanted_soon();
+    cr_assert_eq(take(160 * MIB), mem);
+    cr_assert_eq(offers, 1);
 }
 
 Test(spare_memory, none_where_the_system_could_not_take_it, .timeout = 60)
