@@ -52,16 +52,24 @@ static void open_one(engine *e, jk_direct *direct, jk_matrix *matrix)
         snprintf(e->note, sizeof e->note, "%.255s", why.msg);
 }
 
-/* A result that is to be on the disk at the end goes there at once: through the page cache it would be
- * copied first, by cores that multiply, into memory that has to be found. A joint plan's sums come back
- * from the file of D, and find them better in the cache. */
-static bool writes_around(const jask_context *ctx, const jk_product *product)
+/* Memory for page cache while the product is made; 0 where nobody knows. A joint plan has no use for it. */
+static uint64_t room_beside(const jask_context *ctx, const jk_product *product)
 {
-    const char *word = jk_context_io(ctx);
-    const jk_file *file = product->d.file;
-    if (product->joint || file->bytes < JK_DIRECT_WRITE_MIN || file->lacks & JK_FILE_IN_RAM)
-        return false;
-    return strcmp(word, "direct") == 0 || (strcmp(word, "pread") != 0 && product->durable);
+    uint64_t available, taken;
+    char source[256];
+    if (!product->plan || jk_context_available(ctx, &available, source, sizeof source, NULL))
+        return 0;
+    taken =
+        product->device->info.host_memory ? product->plan->peak_bytes : jk_context_host_budget(ctx);
+    return available > taken ? available - taken : 0;
+}
+
+/* Whether reading (writing) is predicted to take no longer than the products, on a disk of this machine. */
+static bool hides(const jk_product *product, jk_stage stage, const jk_file *file)
+{
+    const double *seconds = product->plan->stage_seconds;
+    return jk_file_on_block_device(file) && seconds[stage] > 0 && /* 0: the rate is unknown */
+           seconds[stage] <= seconds[JK_STAGE_PRODUCTS];
 }
 
 /* Whether a large file passes by once, behind products that take longer than its disk: to fill the page cache
@@ -74,14 +82,30 @@ static bool passes_once(const jk_product *product, const jk_matrix *input)
     const jk_file *files[INPUTS] = {product->a.file, product->b.file, product->c.file};
     const jk_plan *plan = product->plan;
     uint64_t reads[INPUTS], bytes = 0;
-    if (!plan || product->share.steps_total > plan->steps || !jk_file_on_block_device(file))
+    if (!plan || product->share.steps_total > plan->steps)
         return false;
     jk_plan_file_reads(plan, reads);
     for (int i = 0; i < INPUTS; i++)
         bytes += files[i] && jk_file_same(files[i], file) ? reads[i] : 0;
     return bytes >= PASSING_MIN && bytes <= file->bytes - input->offset && /* nothing comes twice */
-           plan->stage_seconds[JK_STAGE_READ] > 0 && /* 0: the rate is unknown */
-           plan->stage_seconds[JK_STAGE_READ] <= plan->stage_seconds[JK_STAGE_PRODUCTS];
+           hides(product, JK_STAGE_READ, file);
+}
+
+/* A result that is to be on the disk at the end goes there at once: through the page cache it would be
+ * copied first, by cores that multiply, into memory that has to be found. So does one that memory cannot hold, and a
+ * large one that a disk takes while products are made. A joint plan's sums come back from the file of D, and
+ * find them better in the cache. */
+static bool writes_around(const jask_context *ctx, const jk_product *product, uint64_t room)
+{
+    const char *word = jk_context_io(ctx);
+    const jk_file *file = product->d.file;
+    const jk_plan *plan = product->plan;
+    if (!plan || file->bytes < JK_DIRECT_WRITE_MIN || file->lacks & JK_FILE_IN_RAM)
+        return false;
+    if (strcmp(word, "auto") != 0)
+        return strcmp(word, "direct") == 0;
+    return product->durable || (room > 0 && file->bytes > room) ||
+           (file->bytes >= PASSING_MIN && hides(product, JK_STAGE_WRITE, file));
 }
 
 /* Under `auto`, an input goes around the page cache where that holds nothing for later, and direct reads pay. */
@@ -92,18 +116,6 @@ static bool goes_around(const char *word, const jk_product *product, const jk_ma
         return strcmp(word, "direct") == 0;
     return run >= JK_DIRECT_MIN && (outgrown || passes_once(product, input)) &&
            jk_file_cached_share(input->file) < CACHED_ENOUGH;
-}
-
-/* Memory for page cache while the product is made. */
-static uint64_t room_beside(const jask_context *ctx, const jk_product *product)
-{
-    uint64_t available;
-    uint64_t taken =
-        product->device->info.host_memory ? product->plan->peak_bytes : jk_context_host_budget(ctx);
-    char source[256];
-    if (jk_context_available(ctx, &available, source, sizeof source, NULL) != JASK_OK)
-        return 0;
-    return available > taken ? available - taken : 0;
 }
 
 /* What to announce of A or B where it is read through the page cache in runs of `run` bytes
@@ -179,7 +191,7 @@ jask_status jk_io_engine_run(const jk_product *product, jask_context *ctx, jk_ru
     int products = product->other ? 2 : 1, inputs = 0, direct = 0;
     bool outgrown[INPUTS * PRODUCTS], written;
     jask_status st;
-    uint64_t room = product->plan ? room_beside(ctx, product) : 0;
+    uint64_t room = room_beside(ctx, product);
     look_at_memory(ctx, product, outgrown);
     if (product->other) {
         reading[1] = *product->other;
@@ -190,7 +202,7 @@ jask_status jk_io_engine_run(const jk_product *product, jask_context *ctx, jk_ru
                     behind);
         inputs += engines[i].inputs;
     }
-    if (writes_around(ctx, product))
+    if (writes_around(ctx, product, room))
         open_one(&engines[0], &engines[0].result, &reading[0].d);
     st = jk_pipeline_run(&reading[0], stats, err);
     for (int i = 0; i < products; i++)

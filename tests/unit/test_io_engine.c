@@ -72,16 +72,23 @@ static const struct shape {
     {"other tiles come in between", 0, 0, 16384, 4096, 16384, 1024, 4, 256, 0, 0},
 };
 
-Test(io_engine, rows_that_a_tile_uses_up_are_announced_whole_where_there_is_room)
+static jask_context *open_context(const char *io)
 {
     jask_options options;
     jask_context *ctx;
-    jk_file files[3];
     jask_options_init(&options, sizeof options);
     options.memory_budget_bytes = 512 * MIB;
     options.device = "host";
+    options.io = io;
     available = 4096 * MIB;
     cr_assert_eq(jask_context_open(&options, &ctx, NULL), JASK_OK);
+    return ctx;
+}
+
+Test(io_engine, rows_that_a_tile_uses_up_are_announced_whole_where_there_is_room)
+{
+    jask_context *ctx = open_context(NULL);
+    jk_file files[3];
     for (int i = 0; i < 3; i++)
         cr_assert_eq(jk_file_scratch(".", MIB, &files[i], NULL), JASK_OK);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -118,4 +125,53 @@ Test(io_engine, rows_that_a_tile_uses_up_are_announced_whole_where_there_is_room
     for (int i = 0; i < 3; i++)
         jk_file_close(&files[i]);
     jask_context_close(ctx);
+}
+
+static const struct result {
+    const char *name, *io;
+    bool durable;
+    uint64_t mib, room_mib; /* beside the plan's 480 MiB; 0: unknown */
+    double write, products; /* predicted seconds */
+    bool direct;
+} results[] = {
+    {"durable", NULL, true, 16, 4096, 1, 2, true},
+    {"through the page cache, asked for", "pread", true, 16, 4096, 1, 2, false},
+    {"around it, asked for", "direct", false, 16, 4096, 1, 2, true},
+    {"for the system to write some time", NULL, false, 16, 4096, 1, 2, false},
+    {"more than memory holds", NULL, false, 256, 255, 1, 2, true},
+    {"as much as memory holds", NULL, false, 256, 256, 1, 2, false},
+    {"nobody knows", NULL, false, 256, 0, 1, 2, false},
+    {"large, behind products", NULL, false, 1024, 4096, 2, 2, true},
+    {"not quite large", NULL, false, 1023, 4096, 2, 2, false},
+    {"large, and the disk is slower", NULL, false, 1024, 4096, 2.1, 2, false},
+    {"large, of a disk that nobody knows", NULL, false, 1024, 4096, 0, 2, false},
+    {"little", "direct", true, 0, 4096, 1, 2, false},
+};
+
+Test(io_engine, results_go_around_the_page_cache_where_that_would_not_keep_them_or_only_cost_time)
+{
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        const struct result *r = &results[i];
+        jask_context *ctx = open_context(r->io);
+        jk_plan plan = {.bm = 1, .bn = 1, .bk = 1, .peak_bytes = 480 * MIB};
+        jk_file file;
+        jk_run_stats stats;
+        cr_assert_eq(jk_file_scratch(".", MIB, &file, NULL), JASK_OK);
+        file.bytes = r->mib > 0 ? r->mib * MIB : MIB - 1;
+        plan.stage_seconds[JK_STAGE_WRITE] = r->write;
+        plan.stage_seconds[JK_STAGE_PRODUCTS] = r->products;
+        const jk_product product = {
+            .plan = &plan,
+            .device = jk_context_device(ctx),
+            .ctx = ctx,
+            .block_bytes = 4 * MIB,
+            .durable = r->durable,
+            .d = matrix_of(&file, 1, 1, false),
+        };
+        available = r->room_mib > 0 ? (480 + r->room_mib) * MIB : 0;
+        cr_assert_eq(jk_io_engine_run(&product, ctx, &stats, NULL), JASK_OK);
+        cr_assert_eq(run.d.direct != NULL, r->direct, "%s", r->name);
+        jk_file_close(&file);
+        jask_context_close(ctx);
+    }
 }
