@@ -79,14 +79,16 @@ static const setting_row rows[JK_SET_COUNT] = {
                            .accepted = "a whole number from 1 to 64",
                            .least = 1,
                            .most = 64},
-    [JK_SET_IO] = {{"io", "JASK_IO", "choice", "auto",
-                    "how inputs are read and products written: pread (through the page cache), "
-                    "direct (around it), or auto (inputs around it where they do not fit, or are "
-                    "large and read once behind products, synced results always)"},
-                   .kind = KIND_CHOICE,
-                   .field = offsetof(jask_options, io),
-                   .accepted = "auto, pread or direct",
-                   .words = "auto pread direct"},
+    [JK_SET_IO] =
+        {{"io", "JASK_IO", "choice", "auto",
+          "how inputs are read and products written: pread (through the page cache), "
+          "direct (around it), or auto (inputs around it where they do not fit, or are "
+          "large and read once behind products; results where they are synced, do not fit, or "
+          "are large and written behind products)"},
+         .kind = KIND_CHOICE,
+         .field = offsetof(jask_options, io),
+         .accepted = "auto, pread or direct",
+         .words = "auto pread direct"},
     [JK_SET_PRECISION] =
         {{"precision", "JASK_PRECISION", "choice", "f32",
           "f32 (IEEE) or tf32 (rounds the inputs of f32 products, where the device "
