@@ -82,9 +82,8 @@ static const setting_row rows[JK_SET_COUNT] = {
     [JK_SET_IO] =
         {{"io", "JASK_IO", "choice", "auto",
           "how inputs are read and products written: pread (through the page cache), "
-          "direct (around it), or auto (inputs around it where they do not fit, or are "
-          "large and read once behind products; results where they are synced, do not fit, or "
-          "are large and written behind products)"},
+          "direct (around it), or auto (around it what does not fit, synced results, and what is "
+          "large and passes once, behind products)"},
          .kind = KIND_CHOICE,
          .field = offsetof(jask_options, io),
          .accepted = "auto, pread or direct",
