@@ -15,11 +15,11 @@ typedef struct jk_spare {
     pthread_cond_t changed; /* the offerer's: no child can use it, or end it */
     void *mem;              /* NULL: nothing is spare, or it is being offered */
     size_t bytes;
-    double due;    /* when it is to be offered to the system, on jk_clock_seconds */
+    double due;     /* when it is to be offered to the system, on jk_clock_seconds */
     size_t offered; /* so much from its start the system may take */
     bool offering;  /* the offerer has it, and will put it back */
     bool wanted;    /* before more is offered */
-    pid_t process; /* where the offerer runs; 0: nowhere. A process that is forked off has none. */
+    pid_t process;  /* where the offerer runs; 0: nowhere. A process that is forked off has none. */
     pthread_t offerer;
     bool closing;
 } jk_spare;
