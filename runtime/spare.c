@@ -101,7 +101,7 @@ size_t jk_spare_bytes(jk_spare *spare)
 {
     size_t bytes;
     pthread_mutex_lock(&spare->lock);
-    bytes = spare->mem ? spare->bytes - spare->offered : 0;
+    bytes = spare->mem || spare->offering ? spare->bytes - spare->offered : 0;
     pthread_mutex_unlock(&spare->lock);
     return bytes;
 }
