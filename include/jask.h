@@ -246,8 +246,8 @@ typedef struct jask_options {
                                        more on a disk of this machine that a product reads once, in
                                        less time than it multiplies by its plan; results where
                                        `sync` is set, or which do not fit, or have 1 GiB or more
-                                       and are written in such time). Only long runs of bytes go around it; sums
-                                       and reductions go through it always. NULL: not set (auto) */
+                                       and are written in such time). Only long runs of bytes go
+                                       around it; sums and reductions go through it always. NULL: not set (auto) */
     const char *machine;       /**< JASK_MACHINE; what plans are made with instead of what is known
                                        of the device: KEY=NUMBER parted by commas, of flops,
                                        flops_f64, flops_tf32, flops_f16 (of f16 and bf16, where the

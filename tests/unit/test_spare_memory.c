@@ -145,19 +145,19 @@ static void wanted_soon(void)
     pthread_detach(thread);
 }
 
-/* Until it was offered to the system; once is enough. */
-static void await_offer(void)
+/* Until it was offered to the system, in so many calls. */
+static void await_offers(int count)
 {
-    for (int ms = 0; ms < 20000 && offers == 0; ms++)
+    for (int ms = 0; ms < 20000 && offers < count; ms++)
         usleep(1000);
-    cr_assert_eq(offers, 1);
+    cr_assert_eq(offers, count);
 }
 
 Test(spare_memory, the_system_may_take_it, .timeout = 60)
 {
     char *mem = take_and_fill(8 * MIB);
     give(mem, 8 * MIB);
-    await_offer();
+    await_offers(1);
     cr_assert_neq(offered_by, gettid(), "an operation does not wait for it");
     cr_assert_eq(__real_madvise(mem, 8 * MIB, MADV_DONTNEED), 0);
     cr_assert_eq(take_and_fill(8 * MIB), mem);
@@ -172,7 +172,7 @@ Test(spare_memory, is_offered_again_after_each_use, .timeout = 60)
         char *mem = take_and_fill(8 * MIB);
         offers = 0;
         give(mem, 8 * MIB);
-        await_offer();
+        await_offers(1);
     }
 }
 
@@ -181,17 +181,14 @@ Test(spare_memory, is_offered_in_parts, .timeout = 60)
 {
     char *mem = take_and_fill(160 * MIB);
     give(mem, 160 * MIB);
-    for (int ms = 0; ms < 20000 && offers < 3; ms++)
-        usleep(1000);
-    cr_assert_eq(offers, 3);
+    await_offers(3);
     cr_assert_eq(offered_bytes, 160 * MIB);
     offer_blocks = true; /* until the test says so */
     offers = 0;
     cr_assert_eq(take(160 * MIB), mem);
     memset(mem, 1, 160 * MIB);
     give(mem, 160 * MIB);
-    for (int ms = 0; ms < 20000 && offers < 1; ms++)
-        usleep(1000);
+    await_offers(1);
     wanted_soon();
     cr_assert_eq(take(160 * MIB), mem);
     cr_assert_eq(offers, 1);
@@ -202,7 +199,7 @@ Test(spare_memory, none_where_the_system_could_not_take_it, .timeout = 60)
     char *mem = take_and_fill(8 * MIB);
     no_lazy_free = true;
     give(mem, 8 * MIB);
-    await_offer();
+    await_offers(1);
     /* Which waits for the offer to fail. Memory of that size may lie there as well. */
     cr_assert_not_null(take(16 * MIB));
     cr_assert_leq(resident(mem, 8 * MIB), 0);
@@ -221,7 +218,7 @@ Test(spare_memory, a_child_process_goes_on, .timeout = 60)
         memset(mem, 2, 8 * MIB);
         offers = 0;
         give(mem, 8 * MIB);
-        await_offer();
+        await_offers(1);
         jk_device_release(&host);
         _exit(same ? 0 : 1);
     }
