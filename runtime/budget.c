@@ -3,6 +3,18 @@
 #include "runtime/log.h"
 #include "runtime/system.h"
 
+jask_status jk_memory_room(const jask_context *ctx, uint64_t taken, uint64_t *out_bytes,
+                           char *source, size_t source_size, jask_error *err)
+{
+    uint64_t available;
+    jask_status st = jask_available_memory(&available, source, source_size, err);
+    if (st)
+        return st;
+    available += jk_device_host_spare(jk_context_host(ctx));
+    *out_bytes = available > taken ? available - taken : 0;
+    return JASK_OK;
+}
+
 /* Scratch lies in RAM only where the user allows it, and only then is it looked at before its first
  * use. */
 static jask_status scratch_memory(jask_context *ctx, uint64_t bytes, uint64_t *out, jask_error *err)
@@ -46,7 +58,7 @@ jask_status jk_budget_of(jask_context *ctx, const jk_result_place *place, jk_bud
     else if (place->bytes > 0)
         st = scratch_memory(ctx, place->bytes, &b.result_bytes, err);
     if (!st && b.result_bytes > 0)
-        st = jk_context_available(ctx, &b.available_bytes, b.source, sizeof b.source, err);
+        st = jk_memory_room(ctx, 0, &b.available_bytes, b.source, sizeof b.source, err);
     if (st)
         return st;
     if (b.result_bytes > 0) {
@@ -97,21 +109,21 @@ static uint64_t bytes_up_to(const jk_file *const *files, int count, int i)
 
 bool jk_outgrow_memory(jask_context *ctx, const jk_file *const *files, int count, bool *out)
 {
-    uint64_t available = 0, bytes = 0, budget = jk_context_cpu_budget(ctx);
+    uint64_t room = 0, bytes = 0;
     char source[256], inputs[32], free_text[32];
-    bool known = jk_context_available(ctx, &available, source, sizeof source, NULL) == JASK_OK;
-    available -= available < budget ? available : budget;
+    bool known = jk_memory_room(ctx, jk_context_cpu_budget(ctx), &room, source, sizeof source,
+                                NULL) == JASK_OK;
     for (int i = 0; i < count; i++) {
         uint64_t up_to = files[i] ? bytes_up_to(files, count, i) : 0;
-        out[i] = known && up_to > available;
+        out[i] = known && up_to > room;
         bytes = up_to > bytes ? up_to : bytes;
     }
-    if (!known || bytes <= available)
+    if (!known || bytes <= room)
         return false;
     jk_log_write(jk_context_log(ctx), JASK_LOG_INFO,
                  "inputs of %s do not fit in the %s left beside the budget (%s): what is read of "
                  "the largest does not stay in the page cache",
                  jask_format_size(bytes, inputs, sizeof inputs),
-                 jask_format_size(available, free_text, sizeof free_text), source);
+                 jask_format_size(room, free_text, sizeof free_text), source);
     return true;
 }

@@ -30,6 +30,11 @@ jask_status jk_budget_of(jask_context *ctx, const jk_result_place *place, jk_bud
  * BUDGET. */
 jask_status jk_budget_explain(const jk_budget *budget, const jask_context *ctx, jask_error *err);
 
+/* jask_available_memory, with what the context keeps spare for its next operation, less what an operation will
+ * take; 0 where that is more. */
+jask_status jk_memory_room(const jask_context *ctx, uint64_t taken, uint64_t *out_bytes,
+                           char *source, size_t source_size, jask_error *err);
+
 /* Which of these files (NULLs allowed; the same one may be there several times) the memory beside the
  * budget cannot hold until they are read again: what the page cache takes of them pushes out something
  * else, for nothing. The smaller ones come first, for they are the ones that more passes are made over.

@@ -488,12 +488,3 @@ jk_device *jk_context_host(const jask_context *ctx)
 {
     return ctx->device.info.host_memory ? ctx->device.dev : NULL;
 }
-
-jask_status jk_context_available(const jask_context *ctx, uint64_t *out_bytes, char *source,
-                                 size_t source_size, jask_error *err)
-{
-    jask_status st = jask_available_memory(out_bytes, source, source_size, err);
-    if (!st)
-        *out_bytes += jk_device_host_spare(jk_context_host(ctx));
-    return st;
-}

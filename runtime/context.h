@@ -41,10 +41,6 @@ const jk_device_ref *jk_context_device(const jask_context *ctx);
  * there is none. */
 jk_device *jk_context_host(const jask_context *ctx);
 
-/* jask_available_memory, with what the context keeps spare for its next operation. */
-jask_status jk_context_available(const jask_context *ctx, uint64_t *out_bytes, char *source,
-                                 size_t source_size, jask_error *err);
-
 /* The directory for files without a name, made and examined at the first call. The text lives as
  * long as the context. */
 jask_status jk_context_scratch(jask_context *ctx, const char **out_dir, jask_error *err);

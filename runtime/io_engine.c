@@ -20,8 +20,8 @@ typedef struct engine {
 /* Under `auto`, a file that the page cache holds most of is read from there. */
 #define CACHED_ENOUGH 0.75
 
-/* Under `auto`, fewer bytes than this, if memory holds them, are read through the page cache: that takes little,
- * and the next run finds them there. */
+/* Under `auto`, fewer bytes than this, if memory holds them, go through the page cache: that takes little, and the
+ * next run finds them there. */
 #define PASSING_MIN ((uint64_t)1 << 30)
 
 /* So much of an input may be announced at a time, if memory has room for it: enough for a disk to read in long
@@ -55,13 +55,13 @@ static void open_one(engine *e, jk_direct *direct, jk_matrix *matrix)
 /* Memory for page cache while the product is made; 0 where nobody knows. A joint plan has no use for it. */
 static uint64_t room_beside(const jask_context *ctx, const jk_product *product)
 {
-    uint64_t available, taken;
-    char source[256];
-    if (!product->plan || jk_context_available(ctx, &available, source, sizeof source, NULL))
+    uint64_t taken, room = 0;
+    if (!product->plan)
         return 0;
     taken =
         product->device->info.host_memory ? product->plan->peak_bytes : jk_context_host_budget(ctx);
-    return available > taken ? available - taken : 0;
+    (void)jk_memory_room(ctx, taken, &room, NULL, 0, NULL);
+    return room;
 }
 
 /* Whether reading (writing) is predicted to take no longer than the products, on a disk of this machine. */

@@ -1,5 +1,7 @@
 #include "runtime/write_behind.h"
 
+#include "runtime/budget.h"
+
 /* Let the disk begin when this much has gathered: as large as its requests get, and little enough
  * that few are left for the sync at the end. */
 #define WINDOW_BYTES ((uint64_t)8 << 20)
@@ -7,10 +9,10 @@
 /* Half of the memory beside the budget: the inputs are there as well. */
 static bool outgrows_memory(const jk_file *file, const jask_context *ctx)
 {
-    uint64_t available, budget = jk_context_cpu_budget(ctx);
-    if (jask_available_memory(&available, NULL, 0, NULL))
+    uint64_t room;
+    if (jk_memory_room(ctx, jk_context_cpu_budget(ctx), &room, NULL, 0, NULL))
         return false;
-    return file->bytes > (available > budget ? available - budget : 0) / 2;
+    return file->bytes > room / 2;
 }
 
 jk_write_behind jk_write_behind_of(const jk_file *file, const jask_context *ctx, bool durable)
